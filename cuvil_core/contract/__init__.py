@@ -1,0 +1,30 @@
+"""The words that the two halves of Cuvil exchange.
+
+Holds: exit codes, the termination message, the compile request, the artifact manifest, the validation report and the
+serving settings: frozen dataclasses with JSON in and out.
+Takes nothing and gives no behaviour. Must not import NumPy, the compiler or any third party: the operator and the
+runtime image import this room alone.
+"""
+
+from cuvil_core.contract.exit_codes import ExitCode
+from cuvil_core.contract.manifest import CompileRequest, InputSpec, Manifest, Segment, TensorSpec
+from cuvil_core.contract.outcome import Outcome, ResolvedModel, StoredArtifact
+from cuvil_core.contract.report import LatencyReport, MemoryReport, OutputError, ValidationReport
+from cuvil_core.contract.serving import ServingSettings
+
+__all__ = [
+    "CompileRequest",
+    "ExitCode",
+    "InputSpec",
+    "LatencyReport",
+    "Manifest",
+    "MemoryReport",
+    "Outcome",
+    "OutputError",
+    "ResolvedModel",
+    "Segment",
+    "ServingSettings",
+    "StoredArtifact",
+    "TensorSpec",
+    "ValidationReport",
+]

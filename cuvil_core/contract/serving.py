@@ -1,0 +1,38 @@
+"""What a serving pod reads from its revision's immutable ConfigMap (key `serving.json`)."""
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSettings:
+    """One model, one revision, one artifact."""
+
+    model: str
+    """The CuvilModel's name: the `{m}` of the Open Inference Protocol."""
+    revision: str
+    """12 hex digits: the `{v}` of the protocol and the `revision` label of every metric."""
+    artifact: str
+    """OCI reference by digest, or an absolute path."""
+    sha256: str
+    """Digest of the artifact file, checked before it is mapped."""
+    threshold_seconds: float
+    """The SLO's latency threshold: always one of the histogram's buckets."""
+    reject_non_finite: bool = False
+    queue: int = 64
+    """Requests that may wait; one more is answered with 429."""
+    max_artifact_bytes: int = 4 << 30
+    insecure_registry: bool = False
+    """Plain HTTP, for registries inside the cluster."""
+
+    def to_json(self) -> str:
+        """Give a canonical text."""
+        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ServingSettings":
+        """Read settings; raises ValueError that says what is wrong."""
+        try:
+            return cls(**json.loads(text))
+        except TypeError as fault:
+            raise ValueError(f"the serving settings are not whole: {fault}") from fault
