@@ -1,0 +1,164 @@
+"""What the controller needs from the world: three Protocols, and the words that they exchange.
+
+Each has a real form (kubernetes_api, prometheus_api, SystemClock), the Kubernetes one a dry-run and a fake form too; the
+same contract tests hold fake and real to each other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol
+
+Document = dict[str, Any]
+"""A Kubernetes object as its JSON."""
+
+FIELD_MANAGER = "cuvil-operator"
+"""Owner of every field that Cuvil applies; a constant, so that a restart goes on owning them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of the Kubernetes API and where it lies."""
+
+    api_version: str
+    """`v1` or `group/version`."""
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def group(self) -> str:
+        """Empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The last part of api_version."""
+        return self.api_version.rpartition("/")[2]
+
+
+class EventType(Enum):
+    """What `kubectl get events` shows in its TYPE column."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class EventNote:
+    """One Event about one object; equal notes within an hour are counted on one Event, not written anew."""
+
+    regarding: Document
+    """The object that it is about: apiVersion, kind, metadata with namespace, name and uid are read."""
+    type: EventType
+    reason: str
+    """CamelCase constant."""
+    message: str
+    """One sentence; at most 1,024 bytes are kept."""
+
+
+class KubernetesGateway(Protocol):
+    """Objects of one cluster. Every write raises WriteRefused after the Lease's deadline.
+
+    Raises the failures of `gateways.failures`: KubernetesUnavailable (retry), KubernetesConflict (look again),
+    KubernetesDenied (RBAC or admission; names the verb and the resource), KubernetesInvalid (the document is refused).
+    """
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
+        """Give the object, or None where there is none (also where its kind is not installed)."""
+        ...
+
+    async def list(
+        self, resource: Resource, namespace: str | None, labels: Mapping[str, str] = ...
+    ) -> tuple[Document, ...]:
+        """Give the objects that carry all labels, of one namespace or (None) of all, in order of name."""
+        ...
+
+    async def apply(self, document: Document) -> Document:
+        """Server-side apply with force: create it or own the fields it names; fields no longer named go away.
+
+        The document must not carry status or resourceVersion. Gives the object as stored.
+        """
+        ...
+
+    async def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> bool:
+        """Delete in the background with all it owns; False where it is gone already or has another uid."""
+        ...
+
+    async def patch_status(
+        self, resource: Resource, namespace: str, name: str, status: Document, resource_version: str
+    ) -> Document:
+        """Replace the whole status; KubernetesConflict where the object has moved on from resource_version."""
+        ...
+
+    async def emit(self, note: EventNote) -> None:
+        """Write an Event; never raises but WriteRefused: an Event is news, not state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series of an instant vector."""
+
+    labels: Mapping[str, str]
+    time: float
+    """Unix seconds of the evaluation."""
+    value: str
+    """As Prometheus writes it: `12`, `NaN`, `+Inf`; whoever reads it decides what it means."""
+
+
+class SourceFault(Enum):
+    """Why there is no answer; none of these says anything about a model."""
+
+    UNREACHABLE = "Unreachable"
+    TIMEOUT = "Timeout"
+    SERVER_ERROR = "ServerError"
+    """5xx, or 2xx with `status: error`."""
+    BAD_QUERY = "BadQuery"
+    """4xx: the query or the address is wrong; asking again does not help."""
+    MALFORMED = "Malformed"
+    """An answer that is not what the Prometheus API promises."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnswer:
+    """An instant vector; empty where nothing matches."""
+
+    query: str
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFailure:
+    """No answer, and why."""
+
+    query: str
+    fault: SourceFault
+    message: str
+    """One sentence, without the address's credentials."""
+    series: tuple[Series, ...] = field(default=(), init=False)
+
+
+class PrometheusGateway(Protocol):
+    """One Prometheus (or what speaks its HTTP API)."""
+
+    async def query(self, expression: str, at: float | None = None) -> QueryAnswer | QueryFailure:
+        """Evaluate now or at Unix time `at`; never raises, never retries, ends within its timeout."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that tests can own it."""
+
+    def now(self) -> datetime:
+        """Wall time, UTC, aware: for what is written into status."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards: for deadlines within this process."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long on this clock."""
+        ...
