@@ -4,7 +4,7 @@ Each has a real form (kubernetes_api, prometheus_api, SystemClock), the Kubernet
 same contract tests hold fake and real to each other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -36,6 +36,29 @@ class Resource:
     def version(self) -> str:
         """The last part of api_version."""
         return self.api_version.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStamp:
+    """Which object, in which version: enough to see whether a watch has missed something."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str]
+
+    @classmethod
+    def of(cls, document: Document) -> "ObjectStamp":
+        """Read the stamp of a document."""
+        meta = document["metadata"]
+        return cls(
+            str(meta.get("namespace", "")),
+            str(meta["name"]),
+            str(meta["uid"]),
+            str(meta["resourceVersion"]),
+            dict(meta.get("labels") or {}),
+        )
 
 
 class EventType(Enum):
@@ -70,15 +93,35 @@ class KubernetesGateway(Protocol):
         ...
 
     async def list(
-        self, resource: Resource, namespace: str | None, labels: Mapping[str, str] = ...
+        self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None
     ) -> tuple[Document, ...]:
-        """Give the objects that carry all labels, of one namespace or (None) of all, in order of name."""
+        """Give the objects that carry all labels, of one namespace or (None) of all, in order of namespace and name.
+
+        A label with an empty value asks only that the key is there. Empty where the kind is not installed.
+        """
+        ...
+
+    async def stamps(
+        self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None
+    ) -> tuple[ObjectStamp, ...]:
+        """Give only names and versions of what list would give: cheap."""
         ...
 
     async def apply(self, document: Document) -> Document:
         """Server-side apply with force: create it or own the fields it names; fields no longer named go away.
 
-        The document must not carry status or resourceVersion. Gives the object as stored.
+        The document must not carry status or resourceVersion. Gives the object as stored. KindMissing where the CRD
+        or the namespace is not there.
+        """
+        ...
+
+    async def set_owners(
+        self, resource: Resource, namespace: str, name: str, owners: Sequence[Document], resource_version: str
+    ) -> Document:
+        """Replace the ownerReferences of an object that several CuvilModels share.
+
+        Apart from apply: under one field manager a second apply would take the first owner away again.
+        KubernetesConflict where the object has moved on or is gone.
         """
         ...
 
@@ -138,6 +181,18 @@ class QueryFailure:
     message: str
     """One sentence, without the address's credentials."""
     series: tuple[Series, ...] = field(default=(), init=False)
+
+
+class LeaseStore(Protocol):
+    """The one object that is written without the fence, since it moves the fence."""
+
+    async def read(self, namespace: str, name: str) -> Document | None:
+        """Give the Lease, or None."""
+        ...
+
+    async def write(self, lease: Document, timeout: float) -> Document:
+        """Create it (no resourceVersion) or replace that version; KubernetesConflict where another was faster."""
+        ...
 
 
 class PrometheusGateway(Protocol):
