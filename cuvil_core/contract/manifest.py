@@ -77,7 +77,10 @@ class Manifest:
     @classmethod
     def from_json(cls, text: str) -> "Manifest":
         """Read a manifest; raises ValueError that says what is wrong."""
-        raw = json.loads(text)
+        try:
+            raw = json.loads(text)
+        except RecursionError as fault:
+            raise ValueError("the manifest is nested too deeply") from fault
         if not isinstance(raw, dict) or raw.get("contract") != CONTRACT_VERSION:
             raise ValueError(f"this manifest is not of contract version {CONTRACT_VERSION}")
         try:
@@ -87,22 +90,35 @@ class Manifest:
                 request=_request(raw["request"]),
                 inputs=tuple(map(_tensor, raw["inputs"])),
                 outputs=tuple(map(_tensor, raw["outputs"])),
-                segments=tuple(Segment(**part) for part in raw["segments"]),
+                segments=tuple(map(_segment, raw["segments"])),
                 compiler=str(raw["compiler"]),
                 metadata={str(k): str(v) for k, v in raw["metadata"].items()},
                 facts=dict(raw["facts"]),
             )
-        except (KeyError, TypeError, AttributeError) as fault:
+        except (KeyError, TypeError, AttributeError, IndexError) as fault:
             raise ValueError(f"the manifest is not whole: {fault}") from fault
 
 
 def _tensor(raw: dict[str, Any]) -> TensorSpec:
-    return TensorSpec(str(raw["name"]), str(raw["dtype"]), tuple(raw["shape"]))
+    return TensorSpec(str(raw["name"]), str(raw["dtype"]), _shape(raw["shape"]))
+
+
+def _shape(raw: list[Any]) -> tuple[int | str, ...]:
+    if any(type(one) not in (int, str) for one in raw):
+        raise TypeError("a shape holds numbers and names only")
+    return tuple(raw)
+
+
+def _segment(raw: dict[str, Any]) -> Segment:
+    part = Segment(**raw)
+    if type(part.offset) is not int or type(part.size) is not int or not isinstance(part.name, str):
+        raise TypeError("a segment has a name, an offset and a size")
+    return part
 
 
 def _request(raw: dict[str, Any]) -> CompileRequest:
     inputs = tuple(
-        InputSpec(one["name"], tuple(one["shape"]), {k: (int(v[0]), int(v[1])) for k, v in one["bounds"].items()})
+        InputSpec(str(one["name"]), _shape(one["shape"]), {k: (int(v[0]), int(v[1])) for k, v in one["bounds"].items()})
         for one in raw["inputs"]
     )
-    return CompileRequest(raw["target"], raw["precision"], raw["format"], int(raw["opt_level"]), inputs)
+    return CompileRequest(str(raw["target"]), str(raw["precision"]), str(raw["format"]), int(raw["opt_level"]), inputs)
