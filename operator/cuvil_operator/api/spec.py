@@ -179,8 +179,8 @@ class Traffic:
     hostnames: tuple[str, ...] = ()
 
 
+# Reachable by pod count with one replica, so that the least spec is never refused (docs/decisions/0050).
 DEFAULT_STEPS = (
-    Step(5, timedelta(minutes=2)),
     Step(25, timedelta(minutes=5)),
     Step(50, timedelta(minutes=5)),
 )

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 PERCENT_PATTERN = r"^(0|[1-9][0-9]?)(\.[0-9]{1,4})?%$"
-DURATION_PATTERN = r"^([0-9]{1,6}(ms|s|m|h)){1,4}$"
+DURATION_PATTERN = r"^([0-9]{1,5}(ms|s|m|h)){1,4}$"
 DAYS_PATTERN = r"^[1-9][0-9]{0,2}d$"
 DECIMAL_PATTERN = r"^[0-9]{1,6}(\.[0-9]{1,9})?(e-?[0-9]{1,2})?$"
 
