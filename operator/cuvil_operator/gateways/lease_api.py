@@ -22,6 +22,7 @@ class ApiLeases:
         """Create it, or replace the version it names."""
         meta = lease["metadata"]
         if not meta.get("resourceVersion"):
-            return await self._transport.request("POST", path_of(LEASES, meta["namespace"]), body=lease, timeout=timeout)
+            path = path_of(LEASES, meta["namespace"])
+            return await self._transport.request("POST", path, body=lease, timeout=timeout)
         path = path_of(LEASES, meta["namespace"], meta["name"])
         return await self._transport.request("PUT", path, body=lease, timeout=timeout)

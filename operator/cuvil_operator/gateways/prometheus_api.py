@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import requests
 from prometheus_api_client import PrometheusApiClientException, PrometheusConnect
-from requests.packages.urllib3.util.retry import Retry
+from urllib3.util.retry import Retry
 
 from cuvil_operator.gateways.protocols import QueryAnswer, QueryFailure, Series, SourceFault
 
@@ -24,7 +24,7 @@ class TooLarge(requests.RequestException):
 class BoundedSession(requests.Session):
     """A session that reads no more than MOST_BYTES, follows no redirect and passes errors on as they are."""
 
-    def request(self, *args: Any, **given: Any) -> requests.Response:  # type: ignore[override]
+    def request(self, *args: Any, **given: Any) -> requests.Response:
         """Send, then read at most MOST_BYTES."""
         answer = super().request(*args, **(given | {"stream": True, "allow_redirects": False}))
         with answer:

@@ -1,7 +1,7 @@
-"""What the controller needs from the world: three Protocols, and the words that they exchange.
+"""What the controller needs from the world: a few Protocols, and the words that they exchange.
 
-Each has a real form (kubernetes_api, prometheus_api, SystemClock), the Kubernetes one a dry-run and a fake form too; the
-same contract tests hold fake and real to each other.
+Each has a real form (kubernetes_api, lease_api, prometheus_api, clock); Kubernetes has a dry-run and a fake form too,
+and the same contract tests hold fake and real to each other.
 """
 
 from collections.abc import Mapping, Sequence
