@@ -40,6 +40,8 @@ class RevisionStatus:
     validation_key: str | None = None
     since: Time | None = None
     """When it took this role."""
+    restarted_at: Time | None = None
+    """Of the last `restart` command; stands in the pod template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class StepStatus:
     total: int
     weight: int
     """Wanted share, percent."""
+    entered_at: Time | None = None
+    """When this step became the wanted one: the progress deadline runs from here until started_at."""
     started_at: Time | None = None
     """When the wanted weight was actual."""
     display: str | None = None
@@ -179,6 +183,8 @@ class Retry:
     job: str
     attempts: int
     next_at: Time
+    uid: str | None = None
+    """Of the failed Job that was counted last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +202,8 @@ class CuvilModelStatus:
     """sha256 of the model file of `resolvedGeneration`."""
     resolved_generation: int | None = None
     paused: bool | None = None
+    retried_at: Time | None = None
+    """Of the last `retry` command: Jobs that failed before it are made anew."""
     stable: RevisionStatus | None = None
     canary: RevisionStatus | None = None
     step: StepStatus | None = None
