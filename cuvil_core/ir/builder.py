@@ -1,0 +1,124 @@
+"""Makes graphs op by op, with the result types of the op table."""
+
+from collections.abc import Mapping, Sequence
+
+from cuvil_core.errors import InternalError
+from cuvil_core.ir.dims import Dim, DimLike
+from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.graph import UNKNOWN, Attribute, Block, Graph, Guard, Op, Provenance, Relation, SymbolRange, Value
+from cuvil_core.ir.graph import freeze as _freeze
+from cuvil_core.ir.payload import Payload
+from cuvil_core.ir.types import Rules, TensorType
+
+
+class GraphBuilder:
+    """Collects inputs, ops and guards; `finish` gives the frozen graph.
+
+    Values get the names `0`, `1`, … in order of creation. Guards that always hold are dropped, and a repeated one is
+    kept once.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._inputs: list[Value] = []
+        self._input_names: list[str] = []
+        self._ops: list[Op] = []
+        self._guards: dict[tuple[object, ...], Guard] = {}
+        self._symbols: dict[str, SymbolRange] = {}
+        self._count = 0
+        self._constants: dict[str, Value] = {}
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """The ops so far."""
+        return tuple(self._ops)
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The guards so far."""
+        return tuple(self._guards.values())
+
+    def value(self, type: TensorType) -> Value:
+        """A fresh value that no op makes yet."""
+        self._count += 1
+        return Value(str(self._count - 1), type)
+
+    def symbol(self, name: str, least: int = 1, greatest: int | None = None) -> None:
+        """Declare a symbol and its range."""
+        self._symbols[name] = SymbolRange(name, least, greatest)
+
+    def input(self, name: str, type: TensorType) -> Value:
+        """A graph input; its symbols are declared with the open range unless they were before."""
+        for symbol in (s for extent in type.shape for s in sorted(extent.symbols)):
+            self._symbols.setdefault(symbol, SymbolRange(symbol))
+        value = self.value(type)
+        self._inputs.append(value)
+        self._input_names.append(name)
+        return value
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Value] = (),
+        attributes: Mapping[str, Attribute] | None = None,
+        provenance: Provenance = UNKNOWN,
+    ) -> Value:
+        """Append an op with one result and return that."""
+        (result,) = self.emit_all(name, operands, attributes, None, provenance)
+        return result
+
+    def emit_all(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        attributes: Mapping[str, Attribute] | None = None,
+        region: Block | None = None,
+        provenance: Provenance = UNKNOWN,
+    ) -> tuple[Value, ...]:
+        """Append an op and return its results; ModelError where the op table refuses it."""
+        frozen = _freeze(attributes or {})
+        types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region)
+        results = tuple(self.value(type) for type in types)
+        self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance))
+        return results
+
+    def append(self, op: Op) -> None:
+        """Append an op as it is; its results keep their identity, so its names must not clash at `finish`."""
+        self._ops.append(op)
+
+    def constant(self, payload: Payload, provenance: Provenance = UNKNOWN) -> Value:
+        """The constant op of a payload; an equal payload is emitted once."""
+        known = self._constants.get(payload.digest)
+        if known is None:
+            known = self.emit("constant", (), {"value": payload}, provenance)
+            self._constants[payload.digest] = known
+        return known
+
+    def scalar(self, dtype: DType, value: float | int | bool, provenance: Provenance = UNKNOWN) -> Value:
+        """A rank-0 constant."""
+        return self.constant(Payload.scalar(dtype, value), provenance)
+
+    def guard(
+        self, left: DimLike, right: DimLike, relation: Relation = Relation.EQUAL, provenance: Provenance = UNKNOWN
+    ) -> None:
+        """Record what must hold of the symbols; what always holds is dropped."""
+        from_dims = Guard(Dim.of(left), Dim.of(right), relation, provenance)
+        least = (from_dims.right - from_dims.left).least
+        if from_dims.left == from_dims.right or (relation is Relation.AT_MOST and least is not None and least >= 0):
+            return
+        self._guards.setdefault((from_dims.left, from_dims.right, relation), from_dims)
+
+    def finish(self, outputs: Sequence[Value], names: Sequence[str] | None = None) -> Graph:
+        """The graph; names default to the outputs' own."""
+        labels = tuple(names) if names is not None else tuple(value.name for value in outputs)
+        if len(labels) != len(outputs):
+            raise InternalError("Outputs and their names differ in number; report this as a fault of Cuvil.")
+        return Graph(
+            tuple(self._inputs),
+            tuple(outputs),
+            tuple(self._ops),
+            tuple(self._guards.values()),
+            tuple(self._symbols.values()),
+            tuple(self._input_names),
+            labels,
+        )

@@ -1,0 +1,209 @@
+"""Values, ops, blocks and graphs: frozen SSA."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TypeAlias
+
+from cuvil_core.errors import InternalError
+from cuvil_core.ir.dims import Dim, Ranges
+from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.payload import Payload
+from cuvil_core.ir.types import TensorType
+
+Attribute: TypeAlias = bool | int | float | str | DType | Payload | tuple[int, ...] | tuple[Dim, ...]
+
+
+def freeze(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+    """A read-only copy of the attributes."""
+    return MappingProxyType(dict(attributes))
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where an op comes from in the model file, for error sentences and profiles."""
+
+    file: str = ""
+    node: str = ""
+    op_type: str = ""
+    path: str = ""
+    """The way through subgraphs and passes, such as `fold-batch-norm`; empty at the top."""
+
+    def __str__(self) -> str:
+        return f"{self.op_type or 'op'} {self.node!r}" if self.node or self.op_type else "an op without origin"
+
+
+UNKNOWN = Provenance()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """One SSA value, compared by identity; the name is unique in its graph and carries no meaning."""
+
+    name: str
+    type: TensorType
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The shape of the type."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the type."""
+        return self.type.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One primitive applied to values; compared by identity."""
+
+    name: str
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=lambda: freeze({}))
+    region: "Block | None" = None
+    provenance: Provenance = UNKNOWN
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    def integer(self, key: str) -> int:
+        """An integer attribute."""
+        value = self.attributes.get(key)
+        if isinstance(value, int):
+            return value
+        raise self._wrong(key, "an integer")
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        """A tuple of integers."""
+        value = self.attributes.get(key)
+        if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
+            return tuple(item for item in value if isinstance(item, int))
+        raise self._wrong(key, "integers")
+
+    def dims(self, key: str) -> tuple[Dim, ...]:
+        """A tuple of dims."""
+        value = self.attributes.get(key)
+        if isinstance(value, tuple):
+            return tuple(Dim.of(item) for item in value)
+        raise self._wrong(key, "extents")
+
+    def text(self, key: str) -> str:
+        """A string attribute."""
+        value = self.attributes.get(key)
+        if isinstance(value, str):
+            return value
+        raise self._wrong(key, "a string")
+
+    def dtype(self, key: str = "dtype") -> DType:
+        """A dtype attribute."""
+        value = self.attributes.get(key)
+        if isinstance(value, DType):
+            return value
+        raise self._wrong(key, "a dtype")
+
+    def payload(self, key: str = "value") -> Payload:
+        """A payload attribute."""
+        value = self.attributes.get(key)
+        if isinstance(value, Payload):
+            return value
+        raise self._wrong(key, "a payload")
+
+    def body(self) -> "Block":
+        """The region of an op that has one."""
+        if self.region is None:
+            raise InternalError(f"Op {self.name} has no region; report this as a fault of Cuvil.")
+        return self.region
+
+    def _wrong(self, key: str, wanted: str) -> InternalError:
+        return InternalError(f"Attribute {key} of op {self.name} is not {wanted}; report this as a fault of Cuvil.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Straight-line ops over block arguments: the body of a region."""
+
+    inputs: tuple[Value, ...]
+    ops: tuple[Op, ...]
+    outputs: tuple[Value, ...]
+
+
+class Relation(Enum):
+    """How the two sides of a guard must stand."""
+
+    EQUAL = "=="
+    AT_MOST = "<="
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What must hold of the input symbols for the graph to be right; checked once, when a call enters."""
+
+    left: Dim
+    right: Dim
+    relation: Relation
+    provenance: Provenance = UNKNOWN
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """True where the relation holds for these symbols; a zero denominator breaks it."""
+        try:
+            left, right = self.left.evaluate(values), self.right.evaluate(values)
+        except ZeroDivisionError:
+            return False
+        return left == right if self.relation is Relation.EQUAL else left <= right
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation.value} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRange:
+    """A symbol of the graph with the extents it may take."""
+
+    name: str
+    least: int = 1
+    greatest: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A whole model: ops in topological order between named inputs and outputs."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    ops: tuple[Op, ...]
+    guards: tuple[Guard, ...] = ()
+    symbols: tuple[SymbolRange, ...] = ()
+    """Every symbol of the input shapes, in order of first appearance."""
+    input_names: tuple[str, ...] = ()
+    """The model's own names, one an input."""
+    output_names: tuple[str, ...] = ()
+    """The model's own names, one an output; one value may be an output twice."""
+
+    @property
+    def ranges(self) -> Ranges:
+        """Symbol → (least, greatest) for `Dim.bounds`."""
+        return {symbol.name: (symbol.least, symbol.greatest) for symbol in self.symbols}
+
+    def values(self) -> Iterator[Value]:
+        """All values of the outer level, inputs first."""
+        yield from self.inputs
+        for op in self.ops:
+            yield from op.results
+
+    def producers(self) -> dict[Value, Op]:
+        """Value → the op that makes it; inputs are absent."""
+        return {result: op for op in self.ops for result in op.results}
+
+    def uses(self) -> dict[Value, list[Op]]:
+        """Value → ops of the outer level that read it, once an operand position."""
+        found: dict[Value, list[Op]] = {}
+        for op in self.ops:
+            for operand in op.operands:
+                found.setdefault(operand, []).append(op)
+        return found
