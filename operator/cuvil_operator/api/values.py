@@ -71,9 +71,8 @@ def parse_decimal(text: str) -> Decimal:
 
 
 def format_decimal(number: Decimal) -> str:
-    """Give plain digits for what is readable so, else the exponent form: 0.001, 1e-7."""
-    text = _plain(number)
-    return text if len(text) <= 8 else f"{number.normalize():e}".replace("e+", "e")
+    """Give the shorter of plain digits and the exponent form: 0.01, 1e-3."""
+    return min(_plain(number), f"{number.normalize():e}".replace("e+", "e"), key=len)
 
 
 def parse_time(text: str) -> datetime:

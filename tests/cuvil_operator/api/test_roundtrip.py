@@ -52,7 +52,7 @@ FULL = {
     },
     "target": "x86_64-cpu",
     "precision": "fp32_strict",
-    "accuracy": {"rtol": "0.002", "atol": "1e-7", "goldenUri": "https://models.example.com/golden.npz"},
+    "accuracy": {"rtol": "2e-3", "atol": "1e-7", "goldenUri": "https://models.example.com/golden.npz"},
     "compile": {
         "optLevel": 3,
         "timeout": "1h30m",
