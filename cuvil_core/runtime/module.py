@@ -1,0 +1,212 @@
+"""A loaded model, called like a function."""
+
+import ctypes
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuvil_core.artifact import Artifact, publish
+from cuvil_core.contract import TensorSpec
+from cuvil_core.errors import ArtifactError, InputError, InternalError, SizeError
+from cuvil_core.runtime.arena import ArenaStore
+from cuvil_core.runtime.library import Library, int64_array, pointer_array
+from cuvil_core.runtime.pool import POOL
+from cuvil_core.runtime.tensors import DTYPES, Array, Binder, describe, is_torch, to_torch
+
+REMEMBERED = 256
+"""Sets of symbols whose sizes are kept."""
+LARGEST = 1 << 46
+"""Bytes or elements beyond which a size is nonsense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Inputs and outputs in order."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def __str__(self) -> str:
+        """Give `(x float32(N, 3)) → y float32(N, 10)`."""
+        return f"({', '.join(map(describe, self.inputs))}) → {', '.join(map(describe, self.outputs))}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """What was loaded, and how."""
+
+    name: str
+    model_sha256: str
+    target: str
+    precision: str
+    opt_level: int
+    compiler: str
+    variant: str
+    threads: int
+    weight_bytes: int
+    load_ms: float
+    facts: dict[str, Any]
+    """The compiler's counts: ops, kernels, guards, bounds."""
+
+    def to_json(self) -> str:
+        """Give a canonical text."""
+        return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What `cuvil_prepare` said for one set of symbols."""
+
+    symbols: "ctypes.Array[ctypes.c_int64]"
+    arena_bytes: int
+    shapes: tuple[tuple[int, ...], ...]
+
+
+class CuvilModule:
+    """A compiled model. Calls are safe from any thread; each is computed by the process's one thread pool."""
+
+    def __init__(self, artifact: Artifact, library: Library, weights: memoryview, variant: str) -> None:
+        """Used by `load`; raises ArtifactError for a signature that cannot be."""
+        manifest = artifact.manifest
+        self._artifact, self._library, self._weights = artifact, library, weights
+        self._weights_address = _address(weights)
+        self._binder = Binder(manifest, artifact.where)
+        self._outputs = tuple((spec.name, _output_dtype(spec, artifact.where)) for spec in manifest.outputs)
+        self._ranks = tuple(len(spec.shape) for spec in manifest.outputs)
+        self._arenas = ArenaStore()
+        self._plans: dict[tuple[int, ...], _Plan] = {}
+        self._plans_lock = threading.Lock()
+        self._variant = variant
+        self._load_ms = 0.0
+
+    @property
+    def signature(self) -> Signature:
+        """Names, dtypes and shapes."""
+        return Signature(self._artifact.manifest.inputs, self._artifact.manifest.outputs)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The source model's own metadata, such as a character table."""
+        return dict(self._artifact.manifest.metadata)
+
+    @property
+    def artifact(self) -> Artifact:
+        """The open artifact behind this module."""
+        return self._artifact
+
+    @property
+    def report(self) -> LoadReport:
+        """What was loaded, and how."""
+        made = self._artifact.manifest
+        return LoadReport(
+            made.name,
+            made.model_sha256,
+            made.request.target,
+            made.request.precision,
+            made.request.opt_level,
+            made.compiler,
+            self._variant,
+            max(1, POOL.threads),
+            len(self._weights),
+            self._load_ms,
+            dict(made.facts),
+        )
+
+    def __repr__(self) -> str:
+        """Give name, signature and variant."""
+        return f"<CuvilModule {self._artifact.manifest.name}{self.signature} on {self._variant}>"
+
+    def __call__(self, *arguments: object, **named: object) -> Any:
+        """Compute. Inputs by position or by name, NumPy or torch; one output comes alone, several as a tuple.
+
+        Torch tensors come back if any input is one. Contiguous inputs are read where they lie. Raises InputError.
+        """
+        values = self._binder.arrange(arguments, named)
+        outputs: Sequence[object] = self._compute(values)
+        if any(map(is_torch, values)):
+            outputs = [to_torch(one) for one in outputs if isinstance(one, np.ndarray)]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Compute by names: input name → tensor in, output name → array out. Raises InputError."""
+        outputs = self._compute(self._binder.arrange((), inputs))
+        return {name: array for (name, _), array in zip(self._outputs, outputs, strict=True)}
+
+    def arena_bytes(self, inputs: Mapping[str, object]) -> int:
+        """Give the bytes of intermediate tensors that a call with such inputs takes."""
+        return self._plan(self._binder.bind(self._binder.arrange((), inputs))[1]).arena_bytes
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the artifact to `path`, whole or not at all. Raises InfrastructureError."""
+        publish(self._artifact.data, Path(path))
+
+    def _compute(self, values: Sequence[object]) -> list[Array]:
+        arrays, symbols = self._binder.bind(values)
+        plan = self._plan(symbols)
+        outputs = [np.empty(shape, dtype) for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True)]
+        sources = pointer_array([one.__array_interface__["data"][0] for one in arrays])
+        targets = pointer_array([one.__array_interface__["data"][0] for one in outputs])
+        pool = POOL.address(self._library)
+        with self._arenas.borrow(plan.arena_bytes) as arena:
+            code = self._library.run(plan.symbols, sources, targets, self._weights_address, arena, pool)
+            if code != 0:
+                raise self._broken_assert(code)
+        return outputs
+
+    def _plan(self, symbols: tuple[int, ...]) -> _Plan:
+        plan = self._plans.get(symbols)
+        if plan is None:
+            plan = self._prepare(symbols)
+            with self._plans_lock:
+                if len(self._plans) >= REMEMBERED:
+                    del self._plans[next(iter(self._plans))]
+                self._plans[symbols] = plan
+        return plan
+
+    def _prepare(self, symbols: tuple[int, ...]) -> _Plan:
+        values, arena, dims = int64_array(symbols), ctypes.c_int64(0), int64_array([0] * sum(self._ranks))
+        code = self._library.prepare(values, ctypes.byref(arena), dims)
+        if code != 0:
+            raise self._broken_guard(code, symbols)
+        left = iter(dims)
+        shapes = tuple(tuple(next(left) for _ in range(rank)) for rank in self._ranks)
+        if not 0 <= arena.value < LARGEST or any(not 0 <= one < LARGEST for shape in shapes for one in shape):
+            raise SizeError(f"the sizes for {self._spell(symbols)} are beyond any memory; pass smaller inputs")
+        return _Plan(values, arena.value, shapes)
+
+    def _broken_guard(self, code: int, symbols: tuple[int, ...]) -> InputError:
+        text = _text(self._artifact.manifest.facts.get("guards"), code - 1) or f"guard {code - 1}"
+        return InputError(
+            f"the inputs' shapes ({self._spell(symbols)}) break the model's condition {text}; change them"
+        )
+
+    def _broken_assert(self, code: int) -> InputError | InternalError:
+        text = _text(self._artifact.manifest.facts.get("asserts"), code - 1)
+        if text is not None:
+            return InputError(f"the inputs' values break the model's condition {text}; change them")
+        return InternalError(f"{self._artifact.where} ended with code {code}; report it with the model")
+
+    def _spell(self, symbols: tuple[int, ...]) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in zip(self._binder.symbols, symbols, strict=True))
+
+
+def _text(texts: object, index: int) -> str | None:
+    return str(texts[index]) if isinstance(texts, list | tuple) and 0 <= index < len(texts) else None
+
+
+def _output_dtype(spec: TensorSpec, where: str) -> np.dtype[Any]:
+    if spec.dtype not in DTYPES:
+        raise ArtifactError(
+            f"{where} has output {spec.name!r} of type {spec.dtype}, which NumPy lacks; compile it again"
+        )
+    return np.dtype(spec.dtype)
+
+
+def _address(view: memoryview) -> int | None:
+    return int(np.frombuffer(view, np.uint8).__array_interface__["data"][0]) if len(view) else None

@@ -1,0 +1,90 @@
+"""A small program written by hand against the C interface, as a real artifact: what runtime rooms are tested with.
+
+It computes, for x float32(N, 3) and weights w[3]: y = x · w by column, total = y summed by row. It has a guard
+(N ≤ 100), uses its arena, and makes a pool that counts its threads.
+"""
+
+import functools
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuvil_core.artifact import pack
+from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
+
+SOURCE = r"""
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+typedef struct cuvil_pool { void *launch; int32_t threads; } cuvil_pool;
+int32_t cuvil_abi_version(void) { return ABI; }
+int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *dims) {
+  int64_t n = symbols[0];
+  if (n > 100) return 1;
+  *arena_bytes = n * 12;
+  dims[0] = n; dims[1] = 3; dims[2] = n;
+  return 0;
+}
+int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const *outputs, const void *weights,
+                  void *arena, cuvil_pool *pool) {
+  const float *x = inputs[0], *w = weights;
+  float *y = outputs[0], *total = outputs[1], *copy = arena;
+  if (x[0] == -12345.0f) return 7;
+  memcpy(copy, x, symbols[0] * 12);
+  for (int64_t row = 0; row < symbols[0]; ++row) {
+    float sum = 0;
+    for (int column = 0; column < 3; ++column) sum += y[row * 3 + column] = copy[row * 3 + column] * w[column];
+    total[row] = sum;
+  }
+  return 0;
+}
+cuvil_pool *cuvil_pool_create(int32_t threads) {
+  cuvil_pool *pool = calloc(1, sizeof *pool);
+  if (pool) pool->threads = threads;
+  return pool;
+}
+void cuvil_pool_destroy(cuvil_pool *pool) { free(pool); }
+"""
+
+WEIGHTS = np.array([1.0, -2.0, 0.5], np.float32)
+
+
+@functools.cache
+def library(abi: int = 1, source: str = SOURCE) -> bytes:
+    """The program as a shared object."""
+    with tempfile.TemporaryDirectory() as folder:
+        code, out = Path(folder) / "p.c", Path(folder) / "p.so"
+        code.write_text(source)
+        flags = ["-shared", "-fPIC", "-O2", "-g0", "-fno-sanitize=all", f"-DABI={abi}"]
+        subprocess.run([sys.executable, "-m", "ziglang", "cc", *flags, str(code), "-o", str(out)], check=True)
+        return out.read_bytes()
+
+
+def manifest(**facts: Any) -> Manifest:
+    """The program's manifest."""
+    return Manifest(
+        name="handmade",
+        model_sha256="ab" * 32,
+        request=CompileRequest(target="x86_64-cpu"),
+        inputs=(TensorSpec("x", "float32", ("N", 3)),),
+        outputs=(TensorSpec("y", "float32", ("N", 3)), TensorSpec("total", "float32", ("N",))),
+        segments=(),
+        compiler="0",
+        metadata={"character": "abc"},
+        facts={"symbols": ["N"], "guards": ["N <= 100"], **facts},
+    )
+
+
+def artifact(weights: bytes = WEIGHTS.tobytes(), **facts: Any) -> bytes:
+    """The program as an artifact that any x86-64 CPU of this decade runs."""
+    return pack(manifest(**facts), {"x86_64-avx2": library()}, weights)
+
+
+def expected(x: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """What the program must give."""
+    y = x * WEIGHTS
+    return y, y.sum(axis=1)
