@@ -1,0 +1,70 @@
+"""Story 5: a wrong model never gets traffic; each kind of wrong is a clear condition, and stable stays untouched."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from e2e.stories.access import Object, StoryError, conditions
+from e2e.stories.load import must_not_fail
+from e2e.stories.world import World
+
+NAME = "rec"
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """One wrong spec and the condition that must name it."""
+
+    title: str
+    version: str
+    condition: str
+    reason: str
+    words: tuple[str, ...]
+    """What the message must name."""
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+WRONG = (
+    Wrong("unsupported op", "unsupported", "Compiled", "UnsupportedOp", ("Sharpen",)),
+    Wrong("wrong sha256", "base", "Compiled", "DigestMismatch", ("sha256",), {"model__sha256": "0" * 64}),
+    Wrong("truncated file", "truncated", "Compiled", "BadModel", ()),
+    Wrong(
+        "accuracy outside the bound",
+        "retrained",
+        "Validated",
+        "WrongNumbers",
+        (),
+        {"accuracy": {"rtol": "1e-12", "atol": "0"}},
+    ),
+)
+
+
+def run(world: World, namespace: str = "story-5") -> list[str]:
+    """Play the story; gives the facts to print."""
+    world.fresh_namespace(namespace)
+    world.apply(world.manifest(NAME, namespace, world.version("base")))
+    stable = world.wait_stable(NAME, namespace)["stable"]["revision"]
+    load = world.load(NAME, namespace, rate=5, seconds=600)
+    facts = [_refused(world, namespace, wrong, stable) for wrong in WRONG]
+    lines = [line for line in load.lines() if "by_revision" in line and "t" in line]
+    must_not_fail(load.stop())
+    answered = {revision for line in lines for revision in line["by_revision"]}
+    if answered != {stable}:
+        raise StoryError(f"requests were answered by {answered}, not by stable {stable} alone")
+    return facts
+
+
+def _refused(world: World, namespace: str, wrong: Wrong, stable: str) -> str:
+    changes = dict(wrong.changes)
+    world.apply(world.manifest(NAME, namespace, world.version(wrong.version), **changes))
+
+    def named(status: Object) -> bool:
+        held = dict(conditions({"status": status})).get(wrong.condition, {})
+        return held.get("status") == "False" and held.get("reason") == wrong.reason
+
+    with world.watched(NAME, namespace):
+        status = world.wait_status(NAME, namespace, f"refused for {wrong.title}", named, 300)
+    message = str(dict(conditions({"status": status}))[wrong.condition]["message"])
+    missing = [word for word in wrong.words if word not in message]
+    if missing or (status.get("stable") or {}).get("revision") != stable or status.get("weight"):
+        raise StoryError(f"{wrong.title}: {message!r} lacks {missing}, or stable moved: {status.get('stable')}")
+    return f"{wrong.title}: {wrong.reason}, {message}"

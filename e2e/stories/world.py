@@ -1,0 +1,201 @@
+"""The stage of the stories: one prepared cluster, and what a user does on it."""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from e2e.stories import models, workloads
+from e2e.stories.access import Access, Object, StoryError, wait
+from e2e.stories.load import Load
+from e2e.stories.prometheus import Prometheus
+from e2e.stories.timeline import Timeline
+
+API = "cuvil.dev/v1alpha1"
+KIND = "CuvilModel"
+READY_SECONDS = 420.0
+"""For a compile, a validation and a deploy on two busy cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where things are, seen from the test and from pods."""
+
+    gateway: str
+    """`HOST:PORT` of the Gateway's listener, from the test and from pods alike."""
+    registry: str
+    """`HOST:PORT` of the registry, from the test and from pods alike; plain HTTP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A model file in the registry."""
+
+    path: Path
+    uri: str
+    sha256: str
+
+
+@dataclass
+class World:
+    """One cluster with Cuvil installed."""
+
+    access: Access
+    addresses: Addresses
+    runtime_image: str
+    source: Path
+    """The recognizer that every version is made from."""
+    say: Callable[[str], None] = print
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="cuvil-stories-")))
+
+    @property
+    def prometheus(self) -> Prometheus:
+        """The cluster's Prometheus."""
+        return Prometheus(self.access)
+
+    def fresh_namespace(self, name: str) -> str:
+        """Make an empty namespace under the restricted Pod Security Standard; an old one of the name is removed."""
+        self.remove_namespace(name)
+        labels = {"pod-security.kubernetes.io/enforce": "restricted", "cuvil-stories": "true"}
+        self.access.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        self.access.apply(workloads.load_files("cuvil-load", name))
+        return name
+
+    def remove_namespace(self, name: str) -> None:
+        """Delete a namespace and wait until it is gone."""
+        self.access.delete("v1", "Namespace", name)
+        wait(f"the end of namespace {name}", lambda: self.access.get("v1", "Namespace", name) is None, 120)
+
+    def version(self, kind: str) -> Version:
+        """Make a version of the recognizer and push it to the registry."""
+        path = models.write_version(kind, self.source, self.folder)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        uri = f"oci://{self.addresses.registry}/models/{path.stem}:{digest[:12]}"
+        command = [sys.executable, "-m", "cuvil_core.cli", "push", str(path), uri, "--insecure-registry"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        if done.returncode:
+            raise StoryError(f"pushing {path.name} to {uri} failed: {done.stderr.strip()[-500:]}")
+        return Version(path, uri, digest)
+
+    def manifest(self, name: str, namespace: str, version: Version, **changes: Any) -> Object:
+        """The stories' CuvilModel; `changes` are paths with `__` for the dots, such as serving__replicas=2."""
+        host = f"{name}.{namespace}.example.com"
+        spec: Object = {
+            "model": {
+                "uri": version.uri,
+                "sha256": version.sha256,
+                "inputs": [
+                    {
+                        "name": "x",
+                        "shape": ["N", 3, 48, "W"],
+                        "bounds": {"N": {"min": 1, "max": 8}, "W": {"min": 32, "max": 640}},
+                    }
+                ],
+            },
+            "target": "x86_64-cpu",
+            "precision": "fp32",
+            "serving": {"replicas": 1, "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}},
+            "slo": {"errorRate": "1%", "latency": {"percentile": 95, "threshold": "500ms"}, "window": "30d"},
+            "rollout": {
+                "steps": [{"weight": 10, "hold": "10s"}, {"weight": 50, "hold": "10s"}],
+                "analysis": {"interval": "5s", "onNoData": "Hold", "falseRollback": "1%"},
+                "progressDeadline": "5m",
+                "traffic": {
+                    "gateway": {"name": "public", "namespace": "cuvil-gateway", "sectionName": "web"},
+                    "hostnames": [host],
+                },
+            },
+        }
+        for path, value in changes.items():
+            _set(spec, path.split("__"), value)
+        return {"apiVersion": API, "kind": KIND, "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+    def apply(self, manifest: Object) -> None:
+        """Do what `kubectl apply` does."""
+        self.access.apply(manifest)
+
+    def model(self, name: str, namespace: str) -> Object:
+        """Give the CuvilModel as it is now; raises StoryError when there is none."""
+        found = self.access.get(API, KIND, name, namespace)
+        if found is None:
+            raise StoryError(f"there is no CuvilModel {namespace}/{name}")
+        return found
+
+    def status(self, name: str, namespace: str) -> Object:
+        """Give the status of a CuvilModel; empty before its first turn."""
+        return dict(self.model(name, namespace).get("status") or {})
+
+    def wait_status(
+        self, name: str, namespace: str, what: str, test: Callable[[Object], Any], seconds: float
+    ) -> Object:
+        """Wait until the status of the present generation satisfies the test."""
+
+        def look() -> Object | None:
+            model = self.model(name, namespace)
+            status = dict(model.get("status") or {})
+            current = status.get("observedGeneration") == model["metadata"]["generation"]
+            return status if current and test(status) else None
+
+        try:
+            return dict(wait(f"{namespace}/{name} to be {what}", look, seconds))
+        except StoryError as fault:
+            raise StoryError(f"{fault}; status: {_brief(self.status(name, namespace))}") from None
+
+    def wait_stable(self, name: str, namespace: str, seconds: float = READY_SECONDS, not_revision: str = "") -> Object:
+        """Wait until the spec's revision serves all traffic."""
+
+        def done(status: Object) -> bool:
+            revision = (status.get("stable") or {}).get("revision")
+            return status.get("phase") == "Stable" and revision not in ("", None, not_revision)
+
+        return self.wait_status(name, namespace, "Stable", done, seconds)
+
+    def command(self, name: str, namespace: str, text: str) -> None:
+        """Write the command annotation, as `kubectl annotate` does."""
+        self.access.annotate(API, KIND, name, namespace, "cuvil.dev/command", text)
+
+    def host(self, name: str, namespace: str) -> str:
+        """Give the hostname that the Gateway routes to a model."""
+        return str(self.model(name, namespace)["spec"]["rollout"]["traffic"]["hostnames"][0])
+
+    @contextmanager
+    def watched(self, name: str, namespace: str) -> Iterator[Timeline]:
+        """Tell each change of a model's state while the block runs."""
+        with Timeline(self.access, namespace, name, self.say) as timeline:
+            yield timeline
+
+    def load(self, name: str, namespace: str, rate: float, seconds: float, concurrency: int = 16) -> Load:
+        """Start a Job in the cluster that sends requests through the Gateway."""
+        return Load.start(
+            self.access,
+            namespace,
+            self.runtime_image,
+            [
+                f"http://{self.addresses.gateway}",
+                name,
+                f"{rate:g}",
+                f"{seconds:g}",
+                str(concurrency),
+                self.host(name, namespace),
+            ],
+        )
+
+
+def _set(spec: Object, path: list[str], value: Any) -> None:
+    *parents, last = path
+    for key in parents:
+        spec = spec.setdefault(key, {})
+    if value is None:
+        spec.pop(last, None)
+    else:
+        spec[last] = value
+
+
+def _brief(status: Object) -> str:
+    told = {one["type"]: f"{one['status']} {one['reason']}: {one['message']}" for one in status.get("conditions", [])}
+    return f"phase {status.get('phase')}, {status.get('message')}; {told}"
