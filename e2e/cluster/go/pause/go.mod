@@ -1,0 +1,3 @@
+module cuvil/e2e/cluster/pause
+
+go 1.25.0

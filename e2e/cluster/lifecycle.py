@@ -1,0 +1,129 @@
+"""`up`, `down` and `status` in the order of data: check, build, certificates, network, runtime, API, node, addons."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from e2e.cluster import addons, cleanup, images, network, node, pki, preflight
+from e2e.cluster.errors import ClusterError
+from e2e.cluster.processes import running
+from e2e.cluster.programs import Programs
+from e2e.cluster.progress import say
+from e2e.cluster.settings import API_PORT, MEMBER, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One component's health, for `status`."""
+
+    name: str
+    well: bool
+    note: str
+
+
+def programs_of(settings: Settings) -> Programs:
+    """The program cache, whose builds are marked as this cluster's so that `down` ends one that is orphaned."""
+    return Programs(settings.programs, {MEMBER: str(settings.state)})
+
+
+def up(settings: Settings) -> None:
+    """Starts what does not run yet; returns when the node and every addon are ready. Idempotent."""
+    preflight.check(settings)
+    programs = programs_of(settings)
+    programs.ensure(_NEEDED)
+    programs.ensure_files()
+    cleanup.claim(settings.state)
+    with _locked(settings.state):
+        pki.ensure(settings)
+        network.ensure(settings)
+        kubectl = node.Kubectl(settings, programs)
+        named = images.references(images.addon_images(programs))
+        node.start_runtime(settings, named["pause"])
+        images.load_addons(settings, programs)
+        node.start_control_plane(settings, programs, kubectl)
+        node.start_node(settings, programs, kubectl)
+        addons.start(settings, programs, kubectl, named)
+
+
+def down(settings: Settings) -> None:
+    """Removes the cluster; `ClusterError` naming what stayed."""
+    if os.geteuid() != 0:
+        raise ClusterError("removing the embedded cluster needs root: run this with sudo")
+    cleanup.remove(settings)
+    if left := cleanup.leftovers(settings):
+        raise ClusterError(f"of the cluster in {settings.state} these remain: {', '.join(left)}; run down again")
+
+
+def status(settings: Settings) -> list[Part]:
+    """Each host process, and each addon by the answer at its address."""
+    programs = programs_of(settings)
+    found = []
+    for process in node.all_processes(settings, programs):
+        pid = running(settings, process.name)
+        found.append(Part(process.name, pid is not None, f"pid {pid}" if pid else "not running"))
+    ready = found[0].well and node.Kubectl(settings, programs).succeeds("get", "--raw", "/readyz")
+    found.append(Part("API", ready, f"https://127.0.0.1:{API_PORT}"))
+    found += [Part(name, addons.answers(url), url) for name, url in addons.HEALTH.items()]
+    return found
+
+
+def user_kubeconfig(settings: Settings, user: str, to: Path | None) -> Path:
+    """Writes a cluster-admin kubeconfig for a user of this machine, owned by that user with mode 0600."""
+    try:
+        account = pwd.getpwnam(user)
+    except KeyError:
+        raise ClusterError(
+            f"there is no user {user!r} on this machine; make one with `useradd --create-home {user}`"
+        ) from None
+    folder = settings.state / "pki"
+    if not folder.exists():
+        raise ClusterError(f"there is no cluster in {settings.state}; start one with `python -m e2e.cluster up`")
+    identity = pki.Identity(f"user-{user}", f"/O=system:masters/CN={user}")
+    if not (folder / f"{identity.name}.crt").exists():
+        pki.issue(folder, identity)
+    target = to or Path(account.pw_dir) / ".kube" / "cuvil-cluster.yaml"
+    if not target.parent.exists():
+        target.parent.mkdir(parents=True, mode=0o700)
+        os.chown(target.parent, account.pw_uid, account.pw_gid)
+    pki.write_private(target, pki.kubeconfig(folder, identity.name), (account.pw_uid, account.pw_gid))
+    return target
+
+
+_NEEDED = (
+    "pause",
+    "traefik",
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "kubectl",
+    "prometheus-operator",
+    "prometheus-config-reloader",
+    "alertmanager",
+    "coredns",
+    "prometheus",
+)
+"""What the cluster itself runs; helm and promtool are built when somebody asks for them."""
+
+
+@contextmanager
+def _locked(state: Path) -> Iterator[None]:
+    """One `up` at a time; the kernel lets go of the lock when its holder dies, however it dies."""
+    folder = os.open(state, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another `up` works on this cluster; waiting for it")
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
