@@ -388,6 +388,8 @@ def _text(dim: Dim) -> str:
     parts: list[str] = []
     for monomial, coefficient in dim.terms:
         factors = [_atom_text(atom) for atom in monomial]
+        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], FloorDiv):
+            factors = [factors[0][1:-1]]
         if abs(coefficient) != 1 or not factors:
             factors.insert(0, str(abs(coefficient)))
         sign = ("-" if coefficient < 0 else "") if not parts else (" - " if coefficient < 0 else " + ")
