@@ -12,7 +12,7 @@ _TOKEN = re.compile(
     | (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<value>%[A-Za-z0-9_]+)
     | (?P<digest>sha256:[0-9a-f]{64}|hex:[0-9a-f]*)
-    | (?P<float>-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf\b|nan\b))
+    | (?P<float>-?(?:\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf\b|nan\b))
     | (?P<extents>\d+(?:x\d+)+)
     | (?P<number>\d+)
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)

@@ -1,0 +1,95 @@
+"""Unary, binary and ternary primitives.
+
+max and min propagate NaN; integer div truncates, and by zero gives 0; round is half to even; float to integer
+truncates; mod kind `floor` takes the divisor's sign, `trunc` the dividend's.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from cuvil_core.ir import Op
+from cuvil_core.reference.arrays import Array, numpy_dtype
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf(x: Array) -> Array:
+    """The error function by the C library, element by element."""
+    return np.asarray(_erf(x.astype(np.float64))).astype(x.dtype)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), 0 and 1 at the infinities."""
+    one = x.dtype.type(1)
+    return np.asarray(one / (one + np.exp(-x)))
+
+
+def divide(a: Array, b: Array) -> Array:
+    """IEEE division for floats; for integers truncation, 0 where b is 0."""
+    if not np.issubdtype(a.dtype, np.integer):
+        return np.asarray(a / b)
+    safe = np.where(b == 0, np.ones_like(b), b)
+    quotient = np.floor_divide(a, safe)
+    truncated = quotient + ((quotient < 0) & (quotient * safe != a)).astype(a.dtype)
+    return np.where(b == 0, np.zeros_like(a), truncated)
+
+
+def power(a: Array, b: Array) -> Array:
+    """a to the b; negative integer exponents give the truncated reciprocal."""
+    if not np.issubdtype(a.dtype, np.integer):
+        return np.asarray(np.power(a, b))
+    positive = np.power(a, np.maximum(b, 0))
+    return np.where(b >= 0, positive, divide(np.ones_like(a), np.power(a, np.abs(b))))
+
+
+def modulo(op: Op, a: Array, b: Array) -> Array:
+    """The remainder of either kind; for integers 0 where b is 0."""
+    function = np.mod if op.text("kind") == "floor" else np.fmod
+    return np.asarray(function(a, b))
+
+
+UNARY: dict[str, Callable[[Array], Array]] = {
+    "neg": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "reciprocal": lambda x: np.asarray(x.dtype.type(1) / x),
+    "tanh": np.tanh,
+    "sigmoid": sigmoid,
+    "erf": erf,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "sin": np.sin,
+    "cos": np.cos,
+    "not": np.logical_not,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+}
+BINARY: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": divide,
+    "pow": power,
+    "max": np.maximum,
+    "min": np.minimum,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+}
+
+
+def cast(op: Op, x: Array) -> Array:
+    """To the dtype of the attribute; to bool is `!= 0`."""
+    return x.astype(numpy_dtype(op.dtype()))

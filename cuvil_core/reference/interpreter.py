@@ -1,0 +1,89 @@
+"""Runs a graph op by op."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from cuvil_core.errors import InputError
+from cuvil_core.ir import Graph, Op, Value
+from cuvil_core.reference.arrays import Array, numpy_dtype
+from cuvil_core.reference.table import REFERENCE
+
+Environment = dict[Value, Array]
+
+
+def run(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Output name → array.
+
+    Raises InputError for missing or unknown names, wrong dtypes and shapes, symbols outside of their range, and for
+    shapes that break a guard. Intermediate values are dropped after their last use.
+    """
+    _check_names(graph, inputs)
+    symbols = bind_symbols(graph, {name: array.shape for name, array in inputs.items()})
+    environment: Environment = {}
+    for value, name in zip(graph.inputs, graph.input_names, strict=True):
+        array = np.asarray(inputs[name])
+        if array.dtype != numpy_dtype(value.dtype):
+            raise InputError(f"Input {name!r} has dtype {array.dtype}; pass {value.dtype}.")
+        environment[value] = array
+    _run_ops(graph.ops, symbols, environment, keep=frozenset(graph.outputs))
+    return {name: np.array(environment[value]) for value, name in zip(graph.outputs, graph.output_names, strict=True)}
+
+
+def bind_symbols(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Symbol → extent for inputs of these shapes; InputError where a shape, a range or a guard does not fit."""
+    symbols: dict[str, int] = {}
+    for value, name in zip(graph.inputs, graph.input_names, strict=True):
+        shape = shapes[name]
+        wanted = f"[{', '.join(map(str, value.shape))}]"
+        if len(shape) != value.type.rank:
+            raise InputError(f"Input {name!r} has shape {list(shape)}; pass rank {value.type.rank}: {wanted}.")
+        for extent, number in zip(value.shape, shape, strict=True):
+            known = symbols.setdefault(str(extent), number) if extent.constant is None else extent.constant
+            if known != number:
+                raise InputError(f"Input {name!r} has shape {list(shape)}; pass {wanted} with {extent} = {known}.")
+    _check_ranges(graph, symbols)
+    return symbols
+
+
+def evaluate(op: Op, symbols: Mapping[str, int], operands: Iterable[Array]) -> tuple[Array, ...]:
+    """The results of one op."""
+    arrays = list(operands)
+    if op.region is None:
+        with np.errstate(all="ignore"):
+            result = REFERENCE[op.name](op, symbols, *arrays)
+        return (np.asarray(result, numpy_dtype(op.result.dtype)),)
+    block = op.region
+    environment: Environment = dict(zip(block.inputs, arrays, strict=True))
+    _run_ops(block.ops, symbols, environment, keep=frozenset(block.outputs))
+    return tuple(environment[value] for value in block.outputs)
+
+
+def _run_ops(ops: tuple[Op, ...], symbols: Mapping[str, int], environment: Environment, keep: frozenset[Value]) -> None:
+    last_use = {operand: number for number, op in enumerate(ops) for operand in op.operands}
+    for number, op in enumerate(ops):
+        results = evaluate(op, symbols, (environment[operand] for operand in op.operands))
+        environment.update(zip(op.results, results, strict=True))
+        for operand in set(op.operands):
+            if last_use[operand] == number and operand not in keep:
+                del environment[operand]
+
+
+def _check_names(graph: Graph, inputs: Mapping[str, Array]) -> None:
+    wanted = ", ".join(graph.input_names)
+    if missing := [name for name in graph.input_names if name not in inputs]:
+        raise InputError(f"Input {missing[0]!r} is missing; pass {wanted}.")
+    if unknown := [name for name in inputs if name not in graph.input_names]:
+        raise InputError(f"There is no input {unknown[0]!r}; pass {wanted}.")
+
+
+def _check_ranges(graph: Graph, symbols: Mapping[str, int]) -> None:
+    for symbol in graph.symbols:
+        number = symbols[symbol.name]
+        if number < symbol.least or (symbol.greatest is not None and number > symbol.greatest):
+            end = "" if symbol.greatest is None else str(symbol.greatest)
+            raise InputError(f"{symbol.name} is {number}, outside of {symbol.least}..{end}; pass another shape.")
+    for guard in graph.guards:
+        if not guard.holds(symbols):
+            given = ", ".join(f"{name} = {symbols[name]}" for name in sorted(guard.left.symbols | guard.right.symbols))
+            raise InputError(f"{guard.provenance} needs {guard}, which fails for {given}; pass another shape.")
