@@ -34,3 +34,10 @@ class Prometheus:
         )
         rows = answer["data"]["result"]
         return [(float(at), float(v)) for at, v in rows[0]["values"] if v != "NaN"] if rows else []
+
+    def raw(self, selector: str) -> list[tuple[dict[str, str], float, float]]:
+        """Evaluate a range selector: (labels, scrape time, value) of every sample, without interpolation."""
+        answer = self.access.through_service(self.namespace, SERVICE, "api/v1/query", {"query": selector})
+        return [
+            (row["metric"], float(at), float(value)) for row in answer["data"]["result"] for at, value in row["values"]
+        ]

@@ -106,7 +106,7 @@ class World:
                 "analysis": {"interval": "5s", "onNoData": "Hold", "falseRollback": "1%"},
                 "progressDeadline": "5m",
                 "traffic": {
-                    "gateway": {"name": "public", "namespace": "cuvil-gateway", "sectionName": "web"},
+                    "gateway": {"name": "main", "namespace": "gateway", "sectionName": "web"},
                     "hostnames": [host],
                 },
             },

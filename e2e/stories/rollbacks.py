@@ -1,0 +1,119 @@
+"""What stories 3 and 4 share: a version that breaches under load is rolled back, quarantined, told of, and fast."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from e2e.stories.access import Object, StoryError, wait
+from e2e.stories.load import Load
+from e2e.stories.replay import Counts, RouteWatch, first_crossing
+from e2e.stories.timeline import Timeline
+from e2e.stories.world import World
+
+NAME = "rec"
+INTERVAL = 5.0
+"""Seconds, of the stories' analysis."""
+ALPHA = 0.005
+"""Half of falseRollback: each of the two gates may use up one half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A version that passes the proof and breaches its SLO on real requests."""
+
+    version: str
+    gate: str
+    """errorRate or latency."""
+    limit: float
+    """Share of breaches that the SLO allows."""
+    counts: Callable[[World, str], list[Counts]]
+    """(world, PromQL matchers) → counts at each scrape."""
+    changes: dict[str, Any] = field(default_factory=dict)
+    base: dict[str, Any] = field(default_factory=dict)
+    """Changes that stable has as well."""
+    rate: float = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of it."""
+
+    facts: list[str]
+    timeline: Timeline
+    revision: str
+    """The one rolled back."""
+
+
+def play(world: World, namespace: str, bad: Bad) -> Played:
+    """Deploy a good version, send load, apply the bad one, and see it rolled back as promised."""
+    world.fresh_namespace(namespace)
+    world.apply(world.manifest(NAME, namespace, world.version("base"), **bad.base))
+    stable = world.wait_stable(NAME, namespace)["stable"]["revision"]
+    began = time.time()
+    load = world.load(NAME, namespace, rate=bad.rate, seconds=420, concurrency=64)
+    with world.watched(NAME, namespace) as timeline, RouteWatch(world.access, namespace, NAME) as route:
+        world.apply(world.manifest(NAME, namespace, world.version(bad.version), **{**bad.base, **bad.changes}))
+        status = world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 400)
+        facts = _dossier(status, bad, stable)
+        revision = status["rollback"]["revision"]
+        facts += _timed(world, namespace, bad, revision, route)
+        facts += [_alert(world, namespace, began), _event(world, namespace)]
+    facts.append(_calm(load, status, stable))
+    return Played(facts, timeline, revision)
+
+
+def _dossier(status: Object, bad: Bad, stable: str) -> list[str]:
+    dossier = status["rollback"]
+    gate = dossier.get("gate") or {}
+    lacking = [key for key in ("query", "requests", "breaches", "bound", "limit") if gate.get(key) in (None, "")]
+    if gate.get("name") != bad.gate or dossier.get("stable") != stable or lacking:
+        raise StoryError(f"the dossier must name {bad.gate} and {stable} and lacks {lacking}: {dossier}")
+    if dossier["revision"] not in [one["revision"] for one in status.get("quarantine", [])]:
+        raise StoryError(f"{dossier['revision']} is not in quarantine: {status.get('quarantine')}")
+    return [f"rolled back {dossier['revision']} to {stable}: {dossier['message']}", "quarantined"]
+
+
+def _timed(world: World, namespace: str, bad: Bad, revision: str, route: RouteWatch) -> list[str]:
+    picked = f'namespace="{namespace}",model="{NAME}",revision="{revision}"'
+    crossed = first_crossing(bad.counts(world, picked), bad.limit, ALPHA)
+    if crossed is None:
+        raise StoryError("the scrapes, replayed, never cross the bound: the rollback had no ground")
+    took = route.no_traffic_at(revision) - crossed
+    if took > 2 * INTERVAL:
+        raise StoryError(f"{took:.1f} s from the crossing scrape to weight 0; promised are {2 * INTERVAL:.0f} s")
+    return [f"crossing scrape → weight 0: {took:.1f} s = {took / INTERVAL:.2f} intervals (promised: 2)"]
+
+
+def _alert(world: World, namespace: str, began: float) -> str:
+    def look() -> Object | None:
+        received = world.access.through_service("monitoring", "alert-sink:8080", "alerts")
+        return next(
+            (one for one in received if one["at"] > began and one["labels"].get("namespace") == namespace), None
+        )
+
+    alert = wait("an alert at the webhook", look, 60)
+    return f"the webhook got {alert['labels']['alertname']}"
+
+
+def _event(world: World, namespace: str) -> str:
+    events = world.access.list("v1", "Event", namespace)
+    told = [one for one in events if "RolledBack" in one["reason"] or "RollingBack" in one["reason"]]
+    if not told:
+        raise StoryError(f"no Event tells of the rollback: {sorted({one['reason'] for one in events})}")
+    return f"Event {told[0]['reason']}: {told[0]['message'][:160]}"
+
+
+def _calm(load: Load, status: Object, stable: str) -> str:
+    """After the rollback stable alone answers, and no request fails any more."""
+    seen = len(load.lines())
+    lines = wait(
+        "ten seconds of traffic after the rollback", lambda: load.lines()[seen + 2 :][:10][9:] and load.lines(), 60
+    )
+    after = lines[seen + 2 :]
+    strangers = {revision for line in after for revision in line.get("by_revision", {}) if revision != stable}
+    failed = sum(line.get("failed", 0) for line in after)
+    load.stop()
+    if strangers or failed:
+        raise StoryError(f"after the rollback {failed} requests failed, and {strangers} still answered")
+    return f"after it, {sum(line.get('ok', 0) for line in after)} requests in {len(after)} s answered by stable, none failed"
