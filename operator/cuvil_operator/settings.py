@@ -45,6 +45,7 @@ def read(environment: Mapping[str, str]) -> Settings:
         max_model_bytes=text.whole("MAX_MODEL_BYTES", 2 << 30, 1 << 10),
         allowed_hosts=text.names("ALLOWED_HOSTS"),
         share_across_namespaces=text.flag("SHARE_ACROSS_NAMESPACES", False),
+        registry_secret=text.get("REGISTRY_SECRET", ""),
     )
     return Settings(
         platform=platform,

@@ -106,6 +106,8 @@ class Platform:
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that models may come from; empty allows all."""
     share_across_namespaces: bool = False
+    registry_secret: str = ""
+    """Name of a `kubernetes.io/dockerconfigjson` Secret in each namespace with models; empty: none is mounted."""
 
 
 @dataclass(frozen=True, slots=True)
