@@ -40,6 +40,7 @@ class FakeClock:
 
     async def run_for(self, seconds: float, step: float = 0.5) -> None:
         """Advance in steps and let every task that can go on do so between them."""
+        await settle()
         passed = 0.0
         while passed < seconds:
             self.advance(min(step, seconds - passed))

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from cuvil_operator.conventions import EventKind
 from cuvil_operator.gateways import resources
 from cuvil_operator.gateways.failures import KubernetesConflict, KubernetesInvalid, WriteRefused
 from cuvil_operator.gateways.fence import Fence
-from cuvil_operator.gateways.protocols import Document, EventNote, EventType, KubernetesGateway
+from cuvil_operator.gateways.protocols import Document, EventNote, KubernetesGateway
 
 Condition = Callable[[], Awaitable[Any]]
 
@@ -193,7 +194,7 @@ async def a_job_can_gain_and_lose_owners(world: World) -> None:
 async def an_event_is_counted_not_repeated(world: World) -> None:
     """The same note gives one Event: once from one process, counted up by a restarted one."""
     about = await world.gateway.apply(world.config_map("a", {}))
-    note = EventNote(about, EventType.WARNING, "RolledBack", "the canary was slow")
+    note = EventNote(about, EventKind.WARNING, "RolledBack", "the canary was slow")
     await world.gateway.emit(note)
     await world.gateway.emit(note)
     await world.fresh().emit(note)
@@ -217,7 +218,7 @@ async def a_closed_fence_stops_every_write(world: World) -> None:
     with pytest.raises(WriteRefused):
         await world.gateway.patch_status(resources.CUVIL_MODELS, world.namespace, "m", {}, "1")
     with pytest.raises(WriteRefused):
-        await world.gateway.emit(EventNote(stored, EventType.NORMAL, "Late", "too late"))
+        await world.gateway.emit(EventNote(stored, EventKind.NORMAL, "Late", "too late"))
     now = await world.gateway.get(*where)
     assert now is not None and now["metadata"]["resourceVersion"] == version
 

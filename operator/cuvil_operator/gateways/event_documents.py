@@ -8,7 +8,8 @@ import hashlib
 from collections import OrderedDict
 from datetime import datetime
 
-from cuvil_operator.gateways.protocols import FIELD_MANAGER, Document, EventNote
+from cuvil_operator.conventions import FIELD_MANAGER
+from cuvil_operator.gateways.protocols import Document, EventNote
 
 MESSAGE_LIMIT = 1024
 """Bytes of an Event's message."""

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cuvil_operator.conventions import FIELD_MANAGER
 from cuvil_operator.gateways import field_ownership as ownership
 from cuvil_operator.gateways.event_documents import EventLedger, event_document, repeat_patch
 from cuvil_operator.gateways.failures import KindMissing, KubernetesConflict, KubernetesInvalid
 from cuvil_operator.gateways.fence import Fence
 from cuvil_operator.gateways.protocols import (
-    FIELD_MANAGER,
     Clock,
     Document,
     EventNote,
@@ -64,6 +64,10 @@ class FakeKubernetes:
         """Watchers: called with ADDED, MODIFIED or DELETED and a copy of the object."""
 
     # Reads
+
+    async def knows(self, resource: Resource, namespace: str | None) -> bool:
+        """Say whether the kind is installed."""
+        return resource.kind not in self.missing_kinds
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
         """Give a copy of the object, or None."""

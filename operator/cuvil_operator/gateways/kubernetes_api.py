@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from cuvil_operator.conventions import FIELD_MANAGER
 from cuvil_operator.gateways.event_documents import EventLedger, event_document, repeat_patch
 from cuvil_operator.gateways.failures import (
     KindMissing,
@@ -15,7 +16,6 @@ from cuvil_operator.gateways.failures import (
 from cuvil_operator.gateways.fence import Fence
 from cuvil_operator.gateways.limiter import RateLimiter
 from cuvil_operator.gateways.protocols import (
-    FIELD_MANAGER,
     Clock,
     Document,
     EventNote,
@@ -54,6 +54,14 @@ class ApiKubernetes:
         self._meter = meter
         self._dry_run = dry_run
         self._ledger = EventLedger()
+
+    async def knows(self, resource: Resource, namespace: str | None) -> bool:
+        """Say whether the kind is installed."""
+        try:
+            await self._transport.request("GET", path_of(resource, namespace), [("limit", "1")], accept=METADATA_ONLY)
+        except NotFound:
+            return False
+        return True
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
         """Give the object, or None where there is none."""

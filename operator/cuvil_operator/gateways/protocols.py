@@ -10,12 +10,10 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
 
+from cuvil_operator.conventions import EventKind
+
 Document = dict[str, Any]
 """A Kubernetes object as its JSON."""
-
-FIELD_MANAGER = "cuvil-operator"
-"""Owner of every field that Cuvil applies; a constant, so that a restart goes on owning them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -47,6 +45,8 @@ class ObjectStamp:
     uid: str
     resource_version: str
     labels: Mapping[str, str]
+    owners: tuple[tuple[str, str], ...] = ()
+    """(kind, name) of each ownerReference."""
 
     @classmethod
     def of(cls, document: Document) -> "ObjectStamp":
@@ -58,14 +58,8 @@ class ObjectStamp:
             str(meta["uid"]),
             str(meta["resourceVersion"]),
             dict(meta.get("labels") or {}),
+            tuple((str(ref["kind"]), str(ref["name"])) for ref in meta.get("ownerReferences") or ()),
         )
-
-
-class EventType(Enum):
-    """What `kubectl get events` shows in its TYPE column."""
-
-    NORMAL = "Normal"
-    WARNING = "Warning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +68,7 @@ class EventNote:
 
     regarding: Document
     """The object that it is about: apiVersion, kind, metadata with namespace, name and uid are read."""
-    type: EventType
+    type: EventKind
     reason: str
     """CamelCase constant."""
     message: str
@@ -87,6 +81,10 @@ class KubernetesGateway(Protocol):
     Raises the failures of `gateways.failures`: KubernetesUnavailable (retry), KubernetesConflict (look again),
     KubernetesDenied (RBAC or admission; names the verb and the resource), KubernetesInvalid (the document is refused).
     """
+
+    async def knows(self, resource: Resource, namespace: str | None) -> bool:
+        """Say whether the kind is installed; KubernetesDenied where it may not be listed there."""
+        ...
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
         """Give the object, or None where there is none (also where its kind is not installed)."""

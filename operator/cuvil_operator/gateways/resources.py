@@ -1,15 +1,17 @@
 """Every kind of the Kubernetes API that the controller touches; a kind outside this table cannot be reached."""
 
+from cuvil_operator import conventions
 from cuvil_operator.gateways.failures import KubernetesInvalid
 from cuvil_operator.gateways.protocols import Document, Resource
 
-CUVIL_MODELS = Resource("cuvil.dev/v1alpha1", "CuvilModel", "cuvilmodels")
+CUVIL_MODELS = Resource(conventions.API_VERSION, conventions.KIND, conventions.PLURAL)
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps")
 DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments")
 EVENTS = Resource("v1", "Event", "events")
 HTTP_ROUTES = Resource("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes")
 JOBS = Resource("batch/v1", "Job", "jobs")
 LEASES = Resource("coordination.k8s.io/v1", "Lease", "leases")
+NODES = Resource("v1", "Node", "nodes", namespaced=False)
 POD_DISRUPTION_BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 POD_MONITORS = Resource("monitoring.coreos.com/v1", "PodMonitor", "podmonitors")
 PODS = Resource("v1", "Pod", "pods")
@@ -24,6 +26,7 @@ RESOURCES: tuple[Resource, ...] = (
     HTTP_ROUTES,
     JOBS,
     LEASES,
+    NODES,
     POD_DISRUPTION_BUDGETS,
     POD_MONITORS,
     PODS,

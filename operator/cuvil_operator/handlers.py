@@ -1,0 +1,123 @@
+"""kopf, and nothing else: watches give keys to the queue, in a thread and an event loop of their own.
+
+Low-level event handlers only, so kopf writes nothing: no finalizer, no annotation, no Event. Its own loop, because it
+cancels foreign tasks of its loop when it ends.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import kopf
+
+from cuvil_operator.gateways.protocols import Document, Resource
+
+log = logging.getLogger(__name__)
+
+SERVER_TIMEOUT = 600.0
+"""Seconds after which a watch is opened anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One kind to watch."""
+
+    resource: Resource
+    label: str = ""
+    """Only objects that carry this label; empty: all."""
+
+
+OnSeen = Callable[[Resource, str, Document], None]
+"""Called in the main loop with resource, event type (empty for the first list) and object."""
+
+
+class Watcher:
+    """kopf in its own thread; `ended` is set in the main loop when it stops, for whatever reason."""
+
+    def __init__(self, watches: Sequence[Watch], namespaces: Sequence[str], seen: OnSeen) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._watches = watches
+        self._namespaces = namespaces
+        self._seen = seen
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
+        self.ended: asyncio.Future[BaseException | None] = self._loop.create_future()
+
+    def start(self) -> None:
+        """Start watching."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask kopf to end; does not wait."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        fault: BaseException | None = None
+        try:
+            asyncio.run(self._operate())
+        except BaseException as raised:
+            fault = raised
+        self._loop.call_soon_threadsafe(self._end, fault)
+
+    def _end(self, fault: BaseException | None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(fault)
+
+    async def _operate(self) -> None:
+        # kopf warns that it handles no signals outside the main thread: that is meant, the main loop does.
+        logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+        await kopf.operator(
+            registry=self._registry(),
+            settings=_settings(self._watches),
+            standalone=True,
+            clusterwide=not self._namespaces,
+            namespaces=tuple(self._namespaces),
+            stop_flag=self._stop,
+        )
+
+    def _registry(self) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=registry)(_login)
+        for watch in self._watches:
+            named = (watch.resource.group, watch.resource.version, watch.resource.plural)
+            kopf.on.event(*named, registry=registry, id="seen")(self._handler(watch.resource))
+        return registry
+
+    def _handler(self, resource: Resource) -> Callable[..., Any]:
+        async def seen(type: str | None, body: kopf.Body, **_: Any) -> None:
+            self._loop.call_soon_threadsafe(self._seen, resource, type or "", dict(body))
+
+        return seen
+
+
+def _login(**given: Any) -> kopf.ConnectionInfo | None:
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    found = None if os.environ.get("KUBECONFIG") or not host else kopf.login_with_service_account(**given)
+    if found is None:
+        return kopf.login_with_kubeconfig(**given)
+    # By address, as the gateway does: the controller must outlive a broken cluster DNS.
+    return dataclasses.replace(found, server=f"https://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def _settings(watches: Sequence[Watch]) -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.networking.request_timeout = 30.0
+    settings.networking.connect_timeout = 5.0
+    settings.watching.server_timeout = SERVER_TIMEOUT
+    settings.watching.client_timeout = SERVER_TIMEOUT + 30.0
+    settings.watching.connect_timeout = 5.0
+    settings.queueing.idle_timeout = 1.0
+    settings.queueing.exit_timeout = 0.5
+    settings.execution.max_workers = 1
+    for watch in watches:
+        if watch.label:
+            named = (watch.resource.group, watch.resource.version, watch.resource.plural)
+            settings.watching.label_selectors[named] = watch.label
+    return settings
