@@ -1,6 +1,7 @@
 """The documents as golden text, and the promises that hold for each of them."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -114,6 +115,18 @@ IDS = [f"{name}-{one['kind']}" for name, one in ALL]
 POD_KINDS = ("Job", "Deployment")
 
 
+class _Quoting(yaml.SafeDumper):
+    """Quotes texts that YAML 1.2 reads as numbers though PyYAML does not: 1e-3."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    number = re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", value)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="'" if number else None)
+
+
+_Quoting.add_representer(str, _text)
+
+
 def walk(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     """Give every value inside a document with its path."""
     yield where, value
@@ -128,7 +141,10 @@ def walk(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_golden(name: str, golden: Callable[[str, str], None]) -> None:
     """Each document is word for word what was reviewed."""
-    golden(f"{name}.yaml", yaml.safe_dump_all(json.loads(json.dumps(DOCUMENTS[name])), sort_keys=False, width=118))
+    golden(
+        f"{name}.yaml",
+        yaml.dump_all(json.loads(json.dumps(DOCUMENTS[name])), Dumper=_Quoting, sort_keys=False, width=118),
+    )
 
 
 @pytest.mark.parametrize(("name", "one"), ALL, ids=IDS)
