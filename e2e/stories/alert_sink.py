@@ -1,6 +1,6 @@
 """Receives Alertmanager's webhooks inside the cluster and shows them; runs alone in the runtime image.
 
-`POST /` takes a notification; `GET /alerts` lists `{"at", "status", "labels"}` of every alert received (the last 1,000).
+`POST /` takes a notification; `GET /alerts` lists `{"at", "status", "labels"}` of the last 1,000 alerts received.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Sends Open Inference Protocol requests from inside the cluster; runs alone in the runtime image.
 
-`load_client.py URL MODEL RATE SECONDS CONCURRENCY [HOST]`: an open loop of RATE requests a second (at most CONCURRENCY in
-flight) for SECONDS, with the pictures of `pictures.npz` beside this file. Prints one JSON line a second
+`load_client.py URL MODEL RATE SECONDS CONCURRENCY [HOST]`: an open loop of RATE requests a second (at most CONCURRENCY
+in flight) for SECONDS, with the pictures of `pictures.npz` beside this file. Prints one JSON line a second
 (`{"t", "ok", "failed", "by_revision", "p95_ms"}`) and a last one with `"total"`. Ends by itself.
 """
 

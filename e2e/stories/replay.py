@@ -1,7 +1,7 @@
 """How fast a breach was answered: replays every scrape of the canary and times the way to no traffic.
 
-The operator looks once an interval; the scrapes come every second. Replayed in order, the first scrape whose counts cross
-the bound is the moment from which the promise of two analysis intervals runs.
+The operator looks once an interval; the scrapes come every second. Replayed in order, the first scrape whose counts
+cross the bound is the moment from which the promise of two analysis intervals runs.
 """
 
 import threading

@@ -45,19 +45,19 @@ class Played:
     """The one rolled back."""
 
 
-def play(world: World, namespace: str, bad: Bad) -> Played:
-    """Deploy a good version, send load, apply the bad one, and see it rolled back as promised."""
-    world.fresh_namespace(namespace)
+def play(world: World, namespace: str, bad: Bad, timed: bool = True) -> Played:
+    """In an empty namespace: deploy a good version, send load, apply the bad one, and see it rolled back as promised."""
     world.apply(world.manifest(NAME, namespace, world.version("base"), **bad.base))
     stable = world.wait_stable(NAME, namespace)["stable"]["revision"]
     began = time.time()
-    load = world.load(NAME, namespace, rate=bad.rate, seconds=420, concurrency=64)
+    load = world.load(NAME, namespace, rate=bad.rate, seconds=900, concurrency=64)
     with world.watched(NAME, namespace) as timeline, RouteWatch(world.access, namespace, NAME) as route:
         world.apply(world.manifest(NAME, namespace, world.version(bad.version), **{**bad.base, **bad.changes}))
-        status = world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 400)
+        status = world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 600)
         facts = _dossier(status, bad, stable)
         revision = status["rollback"]["revision"]
-        facts += _timed(world, namespace, bad, revision, route)
+        if timed:
+            facts += _timed(world, namespace, bad, revision, route)
         facts += [_alert(world, namespace, began), _event(world, namespace)]
     facts.append(_calm(load, status, stable))
     return Played(facts, timeline, revision)

@@ -1,4 +1,4 @@
-"""Story 1: a real model is applied for the first time, compiled, validated, served, and reads what ONNX Runtime reads."""
+"""Story 1: a real model is applied for the first time, compiled, validated, served, and reads as ONNX Runtime does."""
 
 import numpy as np
 import onnxruntime

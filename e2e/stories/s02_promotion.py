@@ -10,15 +10,15 @@ NAME = "rec"
 
 def run(world: World, namespace: str = "story-2") -> list[str]:
     """Play the story; gives the facts to print."""
+    world.fresh_namespace(namespace)
     return play(world, namespace)[0]
 
 
-def play(world: World, namespace: str) -> tuple[list[str], Timeline, str]:
-    """Play the story; gives the facts, the timeline and the new revision."""
-    world.fresh_namespace(namespace)
+def play(world: World, namespace: str, load_seconds: float = 150) -> tuple[list[str], Timeline, str]:
+    """Play the story in an empty namespace; gives the facts, the timeline and the new revision."""
     world.apply(world.manifest(NAME, namespace, world.version("base")))
     first = world.wait_stable(NAME, namespace)["stable"]["revision"]
-    load = world.load(NAME, namespace, rate=20, seconds=150)
+    load = world.load(NAME, namespace, rate=20, seconds=load_seconds)
     with world.watched(NAME, namespace) as timeline:
         world.apply(world.manifest(NAME, namespace, world.version("retrained")))
         status = world.wait_stable(NAME, namespace, not_revision=first)

@@ -22,4 +22,5 @@ def run(world: World, namespace: str = "story-3") -> list[str]:
 
 def played(world: World, namespace: str = "story-3") -> Played:
     """Play the story; gives all that the report needs."""
+    world.fresh_namespace(namespace)
     return play(world, namespace, SLOW)

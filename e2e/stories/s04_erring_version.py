@@ -20,4 +20,5 @@ def run(world: World, namespace: str = "story-4") -> list[str]:
 
 def played(world: World, namespace: str = "story-4") -> Played:
     """Play the story; gives all that the report needs."""
+    world.fresh_namespace(namespace)
     return play(world, namespace, ERRING)

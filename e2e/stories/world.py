@@ -74,8 +74,12 @@ class World:
     def version(self, kind: str) -> Version:
         """Make a version of the recognizer and push it to the registry."""
         path = models.write_version(kind, self.source, self.folder)
+        return self.push(path, f"models/{path.stem}")
+
+    def push(self, path: Path, repository: str) -> Version:
+        """Push a model file to a repository of the registry."""
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        uri = f"oci://{self.addresses.registry}/models/{path.stem}:{digest[:12]}"
+        uri = f"oci://{self.addresses.registry}/{repository}:{digest[:12]}"
         command = [sys.executable, "-m", "cuvil_core.cli", "push", str(path), uri, "--insecure-registry"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if done.returncode:

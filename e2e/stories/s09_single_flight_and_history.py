@@ -1,0 +1,69 @@
+"""Story 9: equal models under two URIs compile once; every revision of the history starts on a node without caches."""
+
+import threading
+from dataclasses import dataclass, field
+
+from e2e.stories.access import Access, StoryError
+from e2e.stories.world import World
+
+
+@dataclass
+class JobWatch:
+    """Collects the names of all compile Jobs that a namespace ever holds."""
+
+    access: Access
+    namespace: str
+    names: set[str] = field(default_factory=set)
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> "JobWatch":
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+
+    def _look(self) -> None:
+        resource = self.access.resource("Job", "batch/v1")
+        while not self._stop.is_set():
+            try:
+                for event in self.access.dynamic.watch(resource, namespace=self.namespace, timeout=10):
+                    labels = event["raw_object"]["metadata"].get("labels", {})
+                    if labels.get("cuvil.dev/stage") == "compile":
+                        self.names.add(event["raw_object"]["metadata"]["uid"])
+            except Exception:  # the watch was closed; the next one lists again
+                self._stop.wait(0.2)
+
+
+def run(world: World, namespace: str = "story-9") -> list[str]:
+    """Play the story; gives the facts to print."""
+    world.fresh_namespace(namespace)
+    base = world.version("base")
+    twin = world.push(base.path, "models/twin")
+    with JobWatch(world.access, namespace) as jobs:
+        world.apply(world.manifest("left", namespace, base))
+        world.apply(world.manifest("right", namespace, twin))
+        first = world.wait_stable("left", namespace)["stable"]["revision"]
+        world.wait_stable("right", namespace)
+        if len(jobs.names) != 1:
+            raise StoryError(f"two models with equal bytes made {len(jobs.names)} compile Jobs, not 1")
+        second = _replace(world, namespace, world.version("retrained"), first)
+        again = _replace(world, namespace, base, second)
+        third = _replace(world, namespace, world.version("retrained"), again)
+        compiled = len(jobs.names)
+    if (again, third) != (first, second) or compiled != 2:
+        raise StoryError(f"revisions {first}, {second}, {again}, {third} needed {compiled} compile Jobs, not 2")
+    return [
+        "two models, two URIs, equal bytes: 1 compile Job",
+        f"{first} and {second} each started again from history on fresh pods; no further compile Job",
+    ]
+
+
+def _replace(world: World, namespace: str, version: object, before: str) -> str:
+    """Apply a version, take it at once, and give its revision."""
+    world.apply(world.manifest("left", namespace, version))  # type: ignore[arg-type]
+    status = world.wait_status("left", namespace, "a canary", lambda one: (one.get("canary") or {}).get("weight"), 300)
+    revision = status["canary"]["revision"]
+    world.command("left", namespace, f"promote-full@{revision}#{before}")
+    return str(world.wait_stable("left", namespace, not_revision=before)["stable"]["revision"])
