@@ -1,0 +1,221 @@
+/* The thread pool: static shares, short spins between the launches of one call, sleep on a futex otherwise.
+ *
+ * A launch publishes (generation, tasks) in one word. Worker i prefers part i; a part is taken by raising its claim to
+ * the generation, so the caller takes over parts whose worker still sleeps (waking costs up to 70 µs), and a worker that
+ * comes late finds its part claimed and leaves the launch alone. While a claim of the present generation is not done,
+ * the launch cannot end: that keeps `task` and `context` valid for whoever holds one. */
+#define _GNU_SOURCE
+#include "cuvil.h"
+
+#include <immintrin.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 20 };
+/* Time-stamp ticks (2 to 4 a nanosecond) that an idle worker spins while a call is in flight, and that a caller waits
+ * for others' parts before it lets other processes run. */
+static const uint64_t SPIN_TICKS = 200000, YIELD_TICKS = 50000;
+
+struct part {
+    _Alignas(64) _Atomic uint32_t claim;
+};
+
+struct pool {
+    cuvil_pool face;
+    pthread_mutex_t caller; /* held by the one launch under way */
+    pid_t owner;
+    int32_t started; /* workers that run; written under `caller` */
+    _Atomic int32_t orphaned, stop;
+    cuvil_task *task;
+    void *context;
+    _Alignas(64) _Atomic uint64_t launch; /* generation << 32 | tasks */
+    _Alignas(64) _Atomic int32_t pending;
+    _Alignas(64) _Atomic int32_t active, sleepers;
+    struct part *parts;
+    struct worker {
+        struct pool *pool;
+        pthread_t thread;
+        int32_t index;
+    } *workers;
+};
+
+static uint32_t generation_of(uint64_t launch) { return (uint32_t)(launch >> 32); }
+
+/* The half of `launch` that holds the generation: x86-64 is little-endian. */
+static uint32_t *futex_word(struct pool *pool) { return (uint32_t *)(void *)&pool->launch + 1; }
+
+static void wake_all(struct pool *pool)
+{
+    if (atomic_load(&pool->sleepers) > 0)
+        syscall(SYS_futex, futex_word(pool), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static int claim(struct pool *pool, int32_t part, uint32_t generation)
+{
+    uint32_t last = atomic_load(&pool->parts[part].claim);
+    return (int32_t)(generation - last) > 0 &&
+           atomic_compare_exchange_strong(&pool->parts[part].claim, &last, generation);
+}
+
+static void run_part(struct pool *pool, int32_t part, int32_t tasks)
+{
+    pool->task(pool->context, part, tasks);
+    atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_release);
+}
+
+/* Waits until the generation differs from `seen`; spins only while some call is in flight. */
+static uint64_t next_launch(struct pool *pool, uint32_t seen)
+{
+    for (;;) {
+        uint64_t begin = __rdtsc();
+        while (atomic_load_explicit(&pool->active, memory_order_relaxed) > 0 && __rdtsc() - begin < SPIN_TICKS) {
+            uint64_t launch = atomic_load_explicit(&pool->launch, memory_order_acquire);
+            if (generation_of(launch) != seen) return launch;
+            _mm_pause();
+        }
+        atomic_fetch_add(&pool->sleepers, 1);
+        if (generation_of(atomic_load(&pool->launch)) == seen)
+            syscall(SYS_futex, futex_word(pool), FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        atomic_fetch_sub(&pool->sleepers, 1);
+        uint64_t launch = atomic_load(&pool->launch);
+        if (generation_of(launch) != seen) return launch;
+    }
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct pool *pool = worker->pool;
+    uint32_t seen = 0;
+    for (;;) {
+        uint64_t launch = next_launch(pool, seen);
+        if (atomic_load(&pool->stop)) return NULL;
+        seen = generation_of(launch);
+        int32_t tasks = (int32_t)(uint32_t)launch;
+        if (worker->index < tasks && claim(pool, worker->index, seen)) run_part(pool, worker->index, tasks);
+    }
+}
+
+/* Starts missing workers, all signals blocked so that the application's own threads get them; fewer are no fault. */
+static void start_workers(struct pool *pool)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes)) return;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool->started < pool->face.threads - 1) {
+        struct worker *worker = &pool->workers[pool->started];
+        worker->pool = pool;
+        worker->index = pool->started + 1;
+        if (pthread_create(&worker->thread, &attributes, work, worker)) break;
+        ++pool->started;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+static int is_orphaned(struct pool *pool)
+{
+    if (atomic_load_explicit(&pool->orphaned, memory_order_relaxed)) return 1;
+    if (atomic_load_explicit(&pool->active, memory_order_relaxed) > 0) return 0;
+    if (getpid() == pool->owner) return 0;
+    atomic_store(&pool->orphaned, 1);
+    return 1;
+}
+
+static void run_alone(cuvil_task *task, void *context, int32_t tasks)
+{
+    for (int32_t part = 0; part < tasks; ++part) task(context, part, tasks);
+}
+
+static void wait_for_others(struct pool *pool)
+{
+    uint64_t begin = __rdtsc();
+    while (atomic_load_explicit(&pool->pending, memory_order_acquire) > 0) {
+        _mm_pause();
+        if (__rdtsc() - begin > YIELD_TICKS) sched_yield();
+    }
+}
+
+static void launch(cuvil_pool *face, cuvil_task *task, void *context, int32_t tasks)
+{
+    struct pool *pool = (struct pool *)face;
+    /* A second caller does its work itself: that is fair, cannot deadlock, and keeps every core busy. */
+    if (tasks <= 1 || tasks > face->threads || is_orphaned(pool) || pthread_mutex_trylock(&pool->caller)) {
+        run_alone(task, context, tasks);
+        return;
+    }
+    if (pool->started < face->threads - 1) start_workers(pool);
+    pool->task = task;
+    pool->context = context;
+    atomic_store_explicit(&pool->pending, tasks, memory_order_relaxed);
+    uint32_t generation = generation_of(atomic_load(&pool->launch)) + 1;
+    atomic_store(&pool->launch, (uint64_t)generation << 32 | (uint32_t)tasks);
+    wake_all(pool);
+    for (int32_t part = 0; part < tasks; ++part)
+        if (claim(pool, part, generation)) run_part(pool, part, tasks);
+    wait_for_others(pool);
+    pthread_mutex_unlock(&pool->caller);
+}
+
+static void enter(cuvil_pool *face)
+{
+    struct pool *pool = (struct pool *)face;
+    if (atomic_load(&pool->orphaned)) return;
+    if (getpid() != pool->owner) {
+        atomic_store(&pool->orphaned, 1);
+        return;
+    }
+    atomic_fetch_add(&pool->active, 1);
+    wake_all(pool);
+}
+
+static void leave(cuvil_pool *face)
+{
+    struct pool *pool = (struct pool *)face;
+    if (!atomic_load(&pool->orphaned)) atomic_fetch_sub(&pool->active, 1);
+}
+
+cuvil_pool *cuvil_pool_create(int32_t threads)
+{
+    if (threads < 1) threads = 1;
+    if (threads > MAX_THREADS) threads = MAX_THREADS;
+    struct pool *pool = aligned_alloc(64, sizeof *pool);
+    struct part *parts = aligned_alloc(64, (size_t)threads * sizeof *parts);
+    struct worker *workers = calloc((size_t)threads, sizeof *workers);
+    if (!pool || !parts || !workers) {
+        free(pool);
+        free(parts);
+        free(workers);
+        return NULL;
+    }
+    *pool = (struct pool){.face = {launch, threads, enter, leave}, .owner = getpid(), .parts = parts, .workers = workers};
+    pthread_mutex_init(&pool->caller, NULL);
+    for (int32_t part = 0; part < threads; ++part) atomic_init(&parts[part].claim, 0);
+    return &pool->face;
+}
+
+void cuvil_pool_destroy(cuvil_pool *face)
+{
+    struct pool *pool = (struct pool *)face;
+    if (!pool) return;
+    if (!atomic_load(&pool->orphaned) && getpid() == pool->owner) {
+        atomic_store(&pool->stop, 1);
+        atomic_fetch_add(&pool->launch, (uint64_t)1 << 32);
+        wake_all(pool);
+        for (int32_t worker = 0; worker < pool->started; ++worker) pthread_join(pool->workers[worker].thread, NULL);
+        pthread_mutex_destroy(&pool->caller);
+    }
+    free(pool->workers);
+    free(pool->parts);
+    free(pool);
+}
