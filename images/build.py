@@ -1,0 +1,112 @@
+"""Builds the images of this tree with buildah and pushes them: `python -m images.build`.
+
+An image's tag is a key over all that its build reads (`content`), so an image that the registry has under its key is
+not built again. Prints one line an image: its name and its reference by digest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from e2e.cluster.commands import run
+from e2e.cluster.errors import ClusterError, CommandFailed
+from e2e.cluster.preflight import install
+from e2e.cluster.progress import step
+from e2e.cluster.settings import REGISTRY, from_environment
+from images import base, content, pip_settings
+from images.buildah import Buildah, default_folder
+
+REPOSITORY = "cuvil"
+BUILD_TIMEOUT = 1800.0
+
+
+def build(registry: str, names: Sequence[str] = content.NAMES, base_image: str = "debootstrap") -> dict[str, str]:
+    """Makes sure that the registry has the images; gives name → `REGISTRY/cuvil/NAME@sha256:…`."""
+    _tools(base_image)
+    buildah = Buildah(default_folder())
+    base_name = base.reference() if base_image == "debootstrap" else base_image
+    found: dict[str, str] = {}
+    for name in names:
+        target = f"{registry}/{REPOSITORY}/{name}:{content.key(name, base_name)}"
+        digest = pushed(target)
+        if digest is None:
+            if not buildah.has(target):
+                _build(buildah, name, target, base.ensure(buildah) if base_image == "debootstrap" else base_image)
+            digest = _push(buildah, name, target)
+        found[name] = f"{registry}/{REPOSITORY}/{name}@{digest}"
+    return found
+
+
+def pushed(target: str) -> str | None:
+    """The digest under which the registry has the image, or None; `ClusterError` when the registry does not answer."""
+    form = ["--tls-verify=false", "--no-tags", "--format", "{{.Digest}}"]
+    try:
+        return run(["skopeo", "inspect", *form, f"docker://{target}"]).strip()
+    except CommandFailed as error:
+        if "manifest unknown" in error.output or "name unknown" in error.output:
+            return None
+        registry = target.partition("/")[0]
+        raise ClusterError(
+            f"the registry {registry} does not answer; start it with `python -m e2e.cluster up`"
+        ) from None
+
+
+def _build(buildah: Buildah, name: str, target: str, base_name: str) -> None:
+    settings = pip_settings.read()
+    with step(f"built the image {name}"), tempfile.TemporaryDirectory() as scratch:
+        configuration = Path(scratch) / "pip.conf"
+        configuration.write_text(settings.text)
+        extra = ["--secret", f"id=pip.conf,src={configuration}"]
+        if settings.certificates:
+            extra += ["--secret", f"id=ca.crt,src={settings.certificates}"]
+        for folder in settings.folders:
+            extra += ["--volume", f"{folder}:{folder}:ro"]
+        file = content.TREE / "images" / name / "Dockerfile"
+        arguments = ["--layers", "--build-arg", f"BASE_IMAGE={base_name}", "--file", str(file), "--tag", target]
+        buildah("build", "--isolation", "chroot", *extra, *arguments, content.TREE, timeout=BUILD_TIMEOUT)
+
+
+def _push(buildah: Buildah, name: str, target: str) -> str:
+    with step(f"pushed the image {name}"), tempfile.TemporaryDirectory() as scratch:
+        digest = Path(scratch) / "digest"
+        flags = ["--tls-verify=false", "--disable-compression", "--digestfile", str(digest)]
+        buildah("push", "--quiet", *flags, target, f"docker://{target}", timeout=600)
+        return digest.read_text().strip()
+
+
+def _tools(base_image: str) -> None:
+    """buildah, skopeo and debootstrap, installed if allowed."""
+    wanted = ["buildah", "skopeo", *(["debootstrap"] if base_image == "debootstrap" else [])]
+    missing = tuple(tool for tool in wanted if shutil.which(tool) is None)
+    if missing and from_environment().install and shutil.which("apt-get"):
+        install(missing)
+    elif missing:
+        raise ClusterError(
+            f"{' and '.join(missing)} is missing: run `apt-get install --yes {' '.join(missing)}` as root"
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status 0, or 1 with one sentence."""
+    parser = argparse.ArgumentParser(prog="python -m images.build", description="Build and push Cuvil's images.")
+    parser.add_argument("--registry", default=REGISTRY, help="HOST:PORT, plain HTTP (default: the embedded cluster's)")
+    parser.add_argument("--base", default="debootstrap", help="BASE_IMAGE, or debootstrap to make one")
+    parser.add_argument("--only", action="append", choices=content.NAMES, help="this image alone; may be repeated")
+    arguments = parser.parse_args(argv)
+    try:
+        found = build(arguments.registry, arguments.only or content.NAMES, arguments.base)
+    except ClusterError as error:
+        print(f"images: {error}", file=sys.stderr)
+        return 1
+    for name, reference in found.items():
+        print(f"{name:10}{reference}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

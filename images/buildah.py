@@ -1,0 +1,36 @@
+"""buildah with a store of its own, outside the tree, so that no other user of buildah is disturbed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from e2e.cluster.commands import attempt, run
+
+
+class Buildah:
+    """Calls buildah on the store under `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._argv = ("buildah", "--root", str(folder / "storage"), "--runroot", str(folder / "run"))
+
+    def __call__(self, *words: str | Path, timeout: float = 120) -> str:
+        # The build cache of RUN --mount=type=cache lies under TMPDIR; beside the store it is found again.
+        return run([*self._argv, *words], timeout=timeout, env={"TMPDIR": str(self._scratch())})
+
+    def has(self, name: str) -> bool:
+        """Whether the store has an image of that name."""
+        return attempt([*self._argv, "inspect", "--type", "image", name])
+
+    def _scratch(self) -> Path:
+        scratch = self.folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        return scratch
+
+
+def default_folder() -> Path:
+    """`$CUVIL_IMAGES`, else a folder of the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("CUVIL_IMAGES") or cache / "cuvil" / "images")

@@ -1,0 +1,45 @@
+"""The tag of an image: a key over everything that its build reads, so that an unchanged tree builds nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from images.keep_rooms import reachable, rooms
+
+TREE = Path(__file__).resolve().parent.parent
+SOURCES = {"cuvil_core": TREE, "cuvil_operator": TREE / "operator"}
+"""Product package → the folder that it lies in."""
+NAMES = ("operator", "runtime", "compiler")
+ENTRIES = {"runtime": ("cuvil_core.serving",), "operator": ("cuvil_operator",), "compiler": ()}
+"""The modules that an image runs; none means that it holds the whole product."""
+
+
+def key(name: str, base: str) -> str:
+    """Twelve hex digits over the base's name, Dockerfile, requirements, pins and the product files that are kept."""
+    digest = hashlib.sha256(base.encode())
+    for file in files(name):
+        digest.update(f"\0{file.relative_to(TREE)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def files(name: str) -> list[Path]:
+    """What the image's content depends on, sorted; product rooms that the image drops do not count."""
+    fixed = [TREE / "images" / name / "Dockerfile", TREE / "images" / name / "requirements.txt"]
+    fixed += [TREE / "images" / "keep_rooms.py", TREE / "constraints.txt", TREE / "pyproject.toml"]
+    return sorted({*fixed, *_product(name)})
+
+
+def _product(name: str) -> Iterator[Path]:
+    """The product's files of the kept rooms, or all of them."""
+    kept = rooms(reachable(tuple(SOURCES.values()), ENTRIES[name])) if ENTRIES[name] else None
+    if kept is None:
+        yield TREE / "cuvil.py"
+    for package, folder in SOURCES.items():
+        for file in (folder / package).rglob("*"):
+            inside = file.relative_to(folder / package).parts
+            room = f"{package}/{inside[0].removesuffix('.py')}"
+            wanted = kept is None or room in kept or inside in (("__init__.py",), ("py.typed",))
+            if wanted and file.is_file() and "__pycache__" not in inside:
+                yield file
