@@ -8,7 +8,7 @@ from typing import Any
 from e2e.stories.access import Object, StoryError, wait
 from e2e.stories.load import Load
 from e2e.stories.replay import Counts, RouteWatch, first_crossing
-from e2e.stories.timeline import Timeline
+from e2e.stories.timeline import Played
 from e2e.stories.world import World
 
 NAME = "rec"
@@ -28,21 +28,11 @@ class Bad:
     limit: float
     """Share of breaches that the SLO allows."""
     counts: Callable[[World, str], list[Counts]]
-    """(world, PromQL matchers) → counts at each scrape."""
+    """Of the world and PromQL matchers: the counts at each scrape."""
     changes: dict[str, Any] = field(default_factory=dict)
     base: dict[str, Any] = field(default_factory=dict)
     """Changes that stable has as well."""
     rate: float = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """What came of it."""
-
-    facts: list[str]
-    timeline: Timeline
-    revision: str
-    """The one rolled back."""
 
 
 def play(world: World, namespace: str, bad: Bad, timed: bool = True) -> Played:
@@ -116,4 +106,5 @@ def _calm(load: Load, status: Object, stable: str) -> str:
     load.stop()
     if strangers or failed:
         raise StoryError(f"after the rollback {failed} requests failed, and {strangers} still answered")
-    return f"after it, {sum(line.get('ok', 0) for line in after)} requests in {len(after)} s answered by stable, none failed"
+    answered = sum(line.get("ok", 0) for line in after)
+    return f"after it, {answered} requests in {len(after)} s answered by stable, none failed"

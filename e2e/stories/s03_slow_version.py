@@ -1,7 +1,8 @@
 """Story 3: a version with too little CPU passes the single-stream gate and breaches p95 under concurrent load."""
 
 from e2e.stories import replay
-from e2e.stories.rollbacks import Bad, Played, play
+from e2e.stories.rollbacks import Bad, play
+from e2e.stories.timeline import Played
 from e2e.stories.world import World
 
 THRESHOLD = 0.5

@@ -1,7 +1,8 @@
 """Story 4: a version whose numbers overflow on real requests answers them with errors and is rolled back."""
 
 from e2e.stories import replay
-from e2e.stories.rollbacks import Bad, Played, play
+from e2e.stories.rollbacks import Bad, play
+from e2e.stories.timeline import Played
 from e2e.stories.world import World
 
 ERRING = Bad(

@@ -1,4 +1,4 @@
-"""Story 8: what was rolled back does not start again by itself; reverting is immediate; each verb works in each phase."""
+"""Story 8: what was rolled back does not start again by itself; reverting is immediate; each verb does what it says."""
 
 import time
 

@@ -9,9 +9,15 @@ from e2e.stories.access import StoryError
 Story = tuple[int, str, Callable[[], list[str]]]
 
 
-def tell(stories: Iterable[Story], what: str, say: Callable[[str], None] = print) -> bool:
+def tell(
+    stories: Iterable[Story],
+    what: str,
+    say: Callable[[str], None] = print,
+    before_last: Callable[[], None] = lambda: None,
+) -> bool:
     """Play every story, also after a failure; ends with `WHAT: N of M stories as expected`."""
     told = [_one(number, title, play, say) for number, title, play in stories]
+    before_last()
     say("")
     for title, fault in told:
         say(

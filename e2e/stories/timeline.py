@@ -84,6 +84,15 @@ def _line(moment: Moment) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Played:
+    """What came of a rollout: facts to print, its timeline, and the revision that was the canary."""
+
+    facts: list[str]
+    timeline: Timeline
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plots:
     """Series of one story for the report: (time, value)."""
 

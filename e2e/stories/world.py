@@ -51,6 +51,8 @@ class World:
     source: Path
     """The recognizer that every version is made from."""
     say: Callable[[str], None] = print
+    directions: tuple[str, ...] = ()
+    """Lines that tell how to look around afterwards."""
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="cuvil-stories-")))
 
     @property

@@ -1,0 +1,73 @@
+"""The page that the demonstration leaves: facts, timeline and plots of weight, p95 and error rate of each rollout."""
+
+import html
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+
+from matplotlib import pyplot
+
+from e2e.stories.timeline import Moment, Played, Plots
+
+STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2733}"
+    "h2{margin-top:2.5rem}td{padding:.1rem .8rem .1rem 0;vertical-align:top;font-variant-numeric:tabular-nums}"
+    "svg{max-width:100%;height:auto}code{background:#eef2f5;padding:0 .25rem}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One story of the page."""
+
+    title: str
+    facts: list[str]
+    played: Played | None = None
+    plots: Plots | None = None
+
+
+def write(path: Path, chapters: list[Chapter]) -> None:
+    """Write the page; pictures are inside it, so that the file can be sent as it is."""
+    body = "".join(_chapter(chapter) for chapter in chapters)
+    head = f"<!doctype html><meta charset=utf-8><title>Cuvil: four rollouts</title><style>{STYLE}</style>"
+    path.write_text(f"{head}<h1>Cuvil: four rollouts</h1>{body}\n")
+
+
+def _chapter(chapter: Chapter) -> str:
+    facts = "".join(f"<li>{html.escape(fact)}" for fact in chapter.facts)
+    rows = _rows(chapter.played.timeline.moments, chapter.played.timeline.began) if chapter.played else ""
+    picture = _picture(chapter.plots, chapter.played.timeline.began) if chapter.plots and chapter.played else ""
+    return f"<h2>{html.escape(chapter.title)}</h2><ul>{facts}</ul>{picture}<table>{rows}</table>"
+
+
+def _rows(moments: list[Moment], began: float) -> str:
+    return "".join(
+        f"<tr><td>{moment.at - began:.1f} s<td>{html.escape(moment.phase)}<td>{moment.weight} %"
+        f"<td>{html.escape(moment.message)}"
+        for moment in moments
+    )
+
+
+def _picture(plots: Plots, began: float) -> str:
+    figure, axes = pyplot.subplots(3, 1, sharex=True, figsize=(8, 5), layout="constrained")
+    panels = (
+        ("canary weight, %", plots.weight, 1),
+        ("canary p95, ms", plots.p95, 1000),
+        ("canary errors, %", plots.errors, 100),
+    )
+    for axis, (label, series, scale) in zip(axes, panels, strict=True):
+        times = [at - began for at, _ in series]
+        axis.plot(times, [scale * value for _, value in series], drawstyle="steps-post" if scale == 1 else "default")
+        axis.set_ylabel(label)
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+    axes[-1].set_xlabel("seconds since the new version was applied")
+    out = io.StringIO()
+    figure.savefig(out, format="svg")
+    pyplot.close(figure)
+    text = out.getvalue()
+    return text[text.index("<svg") :]
