@@ -4,3 +4,7 @@ Holds: ordered rules, the canary's steps, verbs, the analysis verdict, backoff, 
 Takes Observed → gives Decision. Must not know a clock, the network, Kubernetes documents or kopf, nor trust anything
 that is not in Observed.
 """
+
+from cuvil_operator.decide.rules import decide
+
+__all__ = ["decide"]

@@ -42,7 +42,8 @@ def _gates(
     alpha = spec.rollout.analysis.false_rollback / 2
     latency = spec.slo.latency
     step = seen.status.step
-    untouched = step is None or (step.index == 0 and step.started_at is None)
+    counted_none = before is None or all(one.requests == 0 for one in before.gates)
+    untouched = step is None or (step.index == 0 and step.started_at is None and counted_none)
 
     def counted(gate: Gate, reading: Reading) -> Evidence:
         if untouched:

@@ -16,4 +16,4 @@ STALLED_AFTER = 5
 def delay(failures: int) -> timedelta:
     """Give the wait after the `failures`-th failure in a row, failures ≥ 1."""
     # 2**5 passes LONGEST already; the cap keeps the power small for any count
-    return min(FIRST * 2 ** min(failures - 1, 5), LONGEST)
+    return min(FIRST * (1 << min(failures - 1, 5)), LONGEST)

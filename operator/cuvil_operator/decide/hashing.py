@@ -8,8 +8,8 @@ All are sha256 over canonical JSON (sorted keys, no spaces) of exactly what may 
     revision       = H(fingerprint, compiler image, runtime image), 12 digits
     validation key = H(artifact, model, accuracy, serving placement and resources, latency threshold, baseline)
 
-A compile's timeout, tolerations and resources, and serving.replicas, change neither an answer nor its speed: they are in
-none of them.
+A compile's timeout, tolerations and resources, and serving.replicas, change neither an answer nor its speed: they are
+in none of them.
 """
 
 import hashlib

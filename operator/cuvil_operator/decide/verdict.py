@@ -46,6 +46,11 @@ HOLD_REASONS = {
 BREACH_REASONS = {Gate.ERROR_RATE: Reason.ERROR_RATE_BREACHED, Gate.LATENCY: Reason.LATENCY_BREACHED}
 
 
+def reason_of(text: str) -> Reason:
+    """Read a reason back from status; one of another version counts as undecided."""
+    return Reason(text) if text in set(Reason) else Reason.UNDECIDED
+
+
 def least_requests(limit: Decimal) -> int:
     """Give the requests without which a gate says NotEnough."""
     return ceil(1 / limit) if limit > 0 else LEAST_WITHOUT_LIMIT

@@ -1,0 +1,265 @@
+"""Orders by people: `cuvil.dev/command: VERB@REVISION#NONCE`.
+
+An order is taken once: its text is echoed in status.lastCommand together with what it changes in memory, in one write,
+and a text that equals the echo is not read again. REVISION is 12 hex digits, or `latest` for what the spec asks for, so
+that a late order cannot hit a revision that its sender never saw. NONCE tells two equal orders apart.
+
+| verb             | acts on                     | does                                                             |
+|------------------|-----------------------------|------------------------------------------------------------------|
+| promote          | the canary                  | ends the present step and any pause                              |
+| promote-full     | the canary                  | skips all steps that are left                                    |
+| abort            | the canary, or one on its way | rolls back and quarantines                                     |
+| retry            | the wanted revision         | clears its quarantine and makes its failed Jobs anew             |
+| pause, resume    | the canary, or one on its way | holds the steps; analysis and rollback go on                   |
+| restart          | stable or canary            | restarts its pods one by one                                     |
+| clear-quarantine | a quarantined revision      | lets it be tried again                                           |
+
+Where a verb has nothing to do it says so (NoOp); where it must not act it is Refused, with what would help.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+
+from cuvil_operator.api import CuvilModelStatus, LastCommand, QuarantineEntry
+from cuvil_operator.conventions import EventKind, Phase, Reason, Verb
+from cuvil_operator.decide import rollback
+from cuvil_operator.decide.look import Look, noted
+from cuvil_operator.decide.plan import rolling_back
+from cuvil_operator.facts import Decision, EmitEvent
+
+PATTERN = re.compile(r"(?P<verb>[a-z\-]{1,32})@(?P<revision>[0-9a-f]{12}|latest)#(?P<nonce>[A-Za-z0-9._:\-]{1,64})")
+ECHO_LIMIT = 128
+"""Characters of a malformed text that are echoed."""
+
+
+class Result(StrEnum):
+    """status.lastCommand.outcome."""
+
+    DONE = "Done"
+    REFUSED = "Refused"
+    NO_OP = "NoOp"
+
+
+REASONS = {
+    Result.DONE: Reason.COMMAND_DONE,
+    Result.REFUSED: Reason.COMMAND_REFUSED,
+    Result.NO_OP: Reason.COMMAND_NO_OP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of an order."""
+
+    result: Result
+    message: str
+    memory: CuvilModelStatus
+
+
+def obey(look: Look) -> Decision | None:
+    """Take a new order."""
+    text = look.seen.command.strip()
+    last = look.seen.status.last_command
+    if not text or (last and last.text == text[:ECHO_LIMIT]):
+        return None
+    found = PATTERN.fullmatch(text)
+    if not found or found["verb"] not in {one.value for one in Verb}:
+        return _malformed(look, text)
+    verb, revision = Verb(found["verb"]), found["revision"]
+    if revision == "latest":
+        revision = look.memory.revision or ""
+    answer = VERBS[verb](look, revision)
+    return _echo(look, text, answer, REASONS[answer.result])
+
+
+def _malformed(look: Look, text: str) -> Decision:
+    verbs = ", ".join(one.value for one in Verb)
+    message = (
+        f"the command {text[:ECHO_LIMIT]!r} is not VERB@REVISION#NONCE with a verb of {verbs} and a revision of 12 hex "
+        "digits or `latest`"
+    )
+    return _echo(look, text, Answer(Result.REFUSED, message, look.memory), Reason.COMMAND_MALFORMED)
+
+
+def _echo(look: Look, text: str, answer: Answer, reason: Reason) -> Decision:
+    echo = LastCommand(text[:ECHO_LIMIT], answer.result.value, answer.message, look.now)
+    memory = replace(answer.memory, last_command=echo)
+    kind = EventKind.WARNING if answer.result is Result.REFUSED else EventKind.NORMAL
+    phase = Phase(look.seen.status.phase) if look.seen.status.phase in set(Phase) else Phase.PENDING
+    return look.say(
+        "obey",
+        phase,
+        reason,
+        answer.message,
+        memory=noted(memory, look.now, reason, answer.message),
+        actions=(EmitEvent(kind, reason, answer.message),),
+        after=timedelta(),
+    )
+
+
+def _promote(look: Look, revision: str) -> Answer:
+    step = look.memory.step
+    refusal = _needs_canary(look, revision)
+    if refusal or step is None:
+        return refusal or _no_op(look, "the first revision has no steps; it takes all traffic as soon as it is ready")
+    if step.index >= len(look.spec.rollout.steps):
+        return _no_op(look, f"revision {revision} is past its last step already")
+    message = f"step {step.index + 1} of revision {revision} ended by command"
+    return Answer(Result.DONE, message, rollback.at_step(look, replace(look.memory, paused=None), step.index + 1))
+
+
+def _promote_full(look: Look, revision: str) -> Answer:
+    step = look.memory.step
+    refusal = _needs_canary(look, revision)
+    if refusal or step is None:
+        return refusal or _no_op(look, "the first revision has no steps; it takes all traffic as soon as it is ready")
+    last = len(look.spec.rollout.steps)
+    if step.index >= last:
+        return _no_op(look, f"revision {revision} is past its last step already")
+    message = f"the steps left of revision {revision} are skipped by command"
+    return Answer(Result.DONE, message, rollback.at_step(look, replace(look.memory, paused=None), last))
+
+
+def _abort(look: Look, revision: str) -> Answer:
+    memory = look.memory
+    if rolling_back(look.seen) and memory.rollback and memory.rollback.revision == revision:
+        return _no_op(look, f"revision {revision} is being rolled back already")
+    if _entry(memory, revision):
+        return _no_op(look, f"revision {revision} is quarantined already")
+    if memory.canary and memory.canary.revision == revision:
+        message = f"revision {revision} was aborted by command"
+        return Answer(Result.DONE, message, rollback.begun(look, Reason.ABORTED, message))
+    if memory.stable and memory.stable.revision == revision:
+        return _refuse(look, f"revision {revision} is stable; change the spec to leave it")
+    if memory.revision == revision and revision:
+        message = f"revision {revision} was aborted by command before it had traffic"
+        entry = QuarantineEntry(revision, Reason.ABORTED.value, message, look.now)
+        return Answer(Result.DONE, message, replace(memory, quarantine=(entry, *memory.quarantine), paused=None))
+    return _refuse(look, _unknown(look, revision))
+
+
+def _retry(look: Look, revision: str) -> Answer:
+    memory = look.memory
+    if revision != (memory.revision or ""):
+        return _refuse(look, _unknown(look, revision))
+    if memory.canary and memory.canary.revision == revision and not rolling_back(look.seen):
+        return _no_op(look, f"revision {revision} is under way; there is nothing to retry")
+    if memory.stable and memory.stable.revision == revision:
+        return _no_op(look, f"revision {revision} is stable; there is nothing to retry")
+    if rolling_back(look.seen):
+        return _refuse(look, f"revision {revision} is being rolled back; retry it when that has ended")
+    message = f"revision {revision or 'of this spec'} is tried again by command"
+    cleared = _cleared(look, revision)
+    return Answer(Result.DONE, message, replace(memory, quarantine=cleared, retried_at=look.now, retry=None))
+
+
+def _pause(look: Look, revision: str) -> Answer:
+    refusal = _needs_rollout(look, revision)
+    if refusal:
+        return refusal
+    if look.memory.paused:
+        return _no_op(look, f"revision {revision} is paused already")
+    return Answer(Result.DONE, f"revision {revision} is paused by command", replace(look.memory, paused=True))
+
+
+def _resume(look: Look, revision: str) -> Answer:
+    refusal = _needs_rollout(look, revision)
+    if refusal:
+        return refusal
+    if not look.memory.paused:
+        return _no_op(look, f"revision {revision} is not paused")
+    return Answer(Result.DONE, f"revision {revision} goes on by command", replace(look.memory, paused=None))
+
+
+def _restart(look: Look, revision: str) -> Answer:
+    memory, message = look.memory, f"the pods of revision {revision} restart one by one by command"
+    if memory.stable and memory.stable.revision == revision:
+        stable = replace(memory.stable, restarted_at=look.now)
+        return Answer(Result.DONE, message, replace(memory, stable=stable))
+    if memory.canary and memory.canary.revision == revision and not rolling_back(look.seen):
+        canary = replace(memory.canary, restarted_at=look.now)
+        return Answer(Result.DONE, message, replace(memory, canary=canary))
+    return _refuse(look, f"revision {revision or 'of this spec'} has no pods to restart")
+
+
+def _clear(look: Look, revision: str) -> Answer:
+    if rolling_back(look.seen) and look.memory.rollback and look.memory.rollback.revision == revision:
+        return _refuse(look, f"revision {revision} is being rolled back; clear its quarantine when that has ended")
+    if not _entry(look.memory, revision):
+        return _no_op(look, f"revision {revision or 'of this spec'} is not quarantined")
+    message = f"the quarantine of revision {revision} is cleared by command"
+    memory = replace(look.memory, quarantine=_cleared(look, revision), retried_at=look.now)
+    return Answer(Result.DONE, message, memory)
+
+
+VERBS: dict[Verb, Callable[[Look, str], Answer]] = {
+    Verb.PROMOTE: _promote,
+    Verb.PROMOTE_FULL: _promote_full,
+    Verb.ABORT: _abort,
+    Verb.RETRY: _retry,
+    Verb.PAUSE: _pause,
+    Verb.RESUME: _resume,
+    Verb.RESTART: _restart,
+    Verb.CLEAR_QUARANTINE: _clear,
+}
+
+
+def _needs_canary(look: Look, revision: str) -> Answer | None:
+    memory = look.memory
+    if _entry(memory, revision):
+        return _refuse(look, f"revision {revision} is quarantined; clear-quarantine or retry it first")
+    if memory.stable and memory.stable.revision == revision:
+        return _no_op(look, f"revision {revision} is stable already")
+    if memory.canary and memory.canary.revision == revision:
+        return None
+    if memory.revision == revision and revision:
+        return _refuse(look, f"revision {revision} is no canary yet: it must be compiled and proved first")
+    return _refuse(look, _unknown(look, revision))
+
+
+def _needs_rollout(look: Look, revision: str) -> Answer | None:
+    memory = look.memory
+    if rolling_back(look.seen) and memory.rollback and memory.rollback.revision == revision:
+        return _refuse(look, f"revision {revision} is being rolled back; that is not held")
+    if memory.stable and memory.stable.revision == revision:
+        return _no_op(look, f"revision {revision} is stable; there is no rollout to hold")
+    if revision and revision in (memory.revision, memory.canary.revision if memory.canary else None):
+        return None
+    return _refuse(look, _unknown(look, revision))
+
+
+def _entry(memory: CuvilModelStatus, revision: str) -> QuarantineEntry | None:
+    return next((one for one in memory.quarantine if one.revision == revision), None)
+
+
+def _cleared(look: Look, revision: str) -> tuple[QuarantineEntry, ...]:
+    """Drop a revision's entries and those of its artifact."""
+    artifacts = {one.artifact_sha256 for one in look.memory.quarantine if one.revision == revision}
+    if look.wanted and look.wanted.revision == revision and look.wanted.record:
+        artifacts.add(look.wanted.record.artifact_sha256)
+    artifacts.discard(None)
+    return tuple(
+        one for one in look.memory.quarantine if one.revision != revision and one.artifact_sha256 not in artifacts
+    )
+
+
+def _unknown(look: Look, revision: str) -> str:
+    memory = look.memory
+    known = {
+        "stable": memory.stable.revision if memory.stable else None,
+        "canary": memory.canary.revision if memory.canary else None,
+        "wanted": memory.revision,
+    }
+    named = ", ".join(f"{role} {one}" for role, one in known.items() if one) or "none is known yet"
+    return f"revision {revision or 'latest'} is not here; {named}"
+
+
+def _refuse(look: Look, message: str) -> Answer:
+    return Answer(Result.REFUSED, message, look.memory)
+
+
+def _no_op(look: Look, message: str) -> Answer:
+    return Answer(Result.NO_OP, message, look.memory)

@@ -1,0 +1,107 @@
+"""What every rule sees: the observation, a spec that can be read, the memory so far, and what is derived from them."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, TimelineEntry
+from cuvil_operator.conventions import EventKind, Phase, Reason
+from cuvil_operator.decide import analysis, collect, levels
+from cuvil_operator.decide.plan import Plan, make
+from cuvil_operator.decide.wanted import Wanted, wanted
+from cuvil_operator.facts import Action, Decision, EmitEvent, Observed, Said
+
+TIMELINE_LIMIT = 40
+"""Entries kept of one rollout; the oldest go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One turn's material. `memory` is status with what every turn refreshes; acts always follow seen.status."""
+
+    seen: Observed
+    spec: CuvilModelSpec
+    memory: CuvilModelStatus
+    wanted: Wanted | None
+    plan: Plan
+
+    @classmethod
+    def at(cls, seen: Observed, spec: CuvilModelSpec) -> "Look":
+        """Derive what the rules need."""
+        one = wanted(seen, spec)
+        memory = replace(
+            seen.status,
+            observed_generation=seen.generation,
+            revision=one.revision if one else seen.status.revision,
+            analysis=analysis.look(seen, spec),
+            retried_at=_retried_at(seen),
+            # a pause was ordered for one revision and ends with it
+            paused=None if one and one.revision != seen.status.revision else seen.status.paused,
+        )
+        return cls(seen, spec, memory, one, make(seen, spec, one))
+
+    @property
+    def now(self) -> datetime:
+        """Time of the observation."""
+        return self.seen.now
+
+    def say(
+        self,
+        rule: str,
+        phase: Phase,
+        reason: Reason,
+        message: str,
+        *,
+        memory: CuvilModelStatus | None = None,
+        actions: tuple[Action, ...] = (),
+        conditions: tuple[Said, ...] = (),
+        after: timedelta | None = None,
+    ) -> Decision:
+        """Decide: keep serving by what status already holds, tidy up, and add the rule's own acts."""
+        return Decision(
+            rule=rule,
+            phase=phase,
+            reason=reason,
+            message=message,
+            memory=memory or self.memory,
+            actions=(*levels.serve(self.seen, self.plan), *actions, *collect.leftovers(self.seen, self.wanted)),
+            conditions=conditions,
+            requeue_after=after if after is not None else self._interval(),
+        )
+
+    def _interval(self) -> timedelta | None:
+        """While there is a canary somebody looks at it every interval, whatever else is waited for."""
+        return self.spec.rollout.analysis.interval if self.memory.canary else None
+
+    def record(
+        self,
+        rule: str,
+        phase: Phase,
+        reason: Reason,
+        message: str,
+        memory: CuvilModelStatus,
+        *,
+        kind: EventKind = EventKind.NORMAL,
+        conditions: tuple[Said, ...] = (),
+    ) -> Decision:
+        """Decide something that must outlive the controller: remember it now, act on it in the next turn, at once."""
+        return self.say(
+            rule,
+            phase,
+            reason,
+            message,
+            memory=noted(memory, self.now, reason, message),
+            actions=(EmitEvent(kind, reason, message),),
+            conditions=conditions,
+            after=timedelta(),
+        )
+
+
+def noted(memory: CuvilModelStatus, at: datetime, reason: Reason, message: str) -> CuvilModelStatus:
+    """Add one entry to the timeline."""
+    return replace(memory, timeline=(*memory.timeline, TimelineEntry(at, reason.value, message))[-TIMELINE_LIMIT:])
+
+
+def _retried_at(seen: Observed) -> datetime | None:
+    """A changed spec retries what failed before it: a longer timeout or more memory is in no key."""
+    changed = seen.status.observed_generation not in (None, seen.generation)
+    return seen.now if changed else seen.status.retried_at
