@@ -1,0 +1,73 @@
+"""One contender in a process of its own: `worker.py CONTENDER MODEL THREADS`, told over standard input.
+
+Reads `SHAPE DTYPE SEED`, loads, answers one JSON line with the load time and the outputs' file; then for each line `N`
+runs N times and answers the list of seconds. One process works at a time, so contenders never share cores.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.cases import Case
+
+Run = Callable[[NDArray[np.generic]], list[NDArray[np.generic]]]
+
+
+def load_onnxruntime(path: Path, threads: int) -> Run:
+    """Load with ONNX Runtime at its highest level of optimization."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    (name,) = [one.name for one in session.get_inputs()]
+    return lambda value: list(session.run(None, {name: value}))
+
+
+def load_cuvil(path: Path, threads: int) -> Run:
+    """Compile for this machine, or take the artifact from the cache."""
+    os.environ["CUVIL_NUM_THREADS"] = str(threads)
+    import cuvil
+
+    module = cuvil.compile(path)
+    return lambda value: [np.asarray(one) for one in _listed(module(value))]
+
+
+def _listed(answer: object) -> list[NDArray[np.generic]]:
+    if isinstance(answer, dict):
+        return list(answer.values())
+    return list(answer) if isinstance(answer, list | tuple) else [answer]  # type: ignore[list-item]
+
+
+CONTENDERS: dict[str, Callable[[Path, int], Run]] = {"cuvil": load_cuvil, "onnxruntime": load_onnxruntime}
+
+
+def main(contender: str, model: str, threads: int) -> None:
+    """Serve until standard input ends."""
+    shape, dtype, seed = json.loads(sys.stdin.readline())
+    value = Case(model, tuple(shape), dtype).draw(seed)
+    began = time.perf_counter()
+    run = CONTENDERS[contender](Path(model), threads)
+    loaded = time.perf_counter() - began
+    outputs = run(value)
+    with tempfile.NamedTemporaryFile(suffix=".npz", delete=False) as kept:
+        np.savez(kept, *outputs)
+    print(json.dumps({"load_s": loaded, "outputs": kept.name}), flush=True)
+    for line in sys.stdin:
+        times = []
+        for _ in range(int(line)):
+            start = time.perf_counter()
+            run(value)
+            times.append(time.perf_counter() - start)
+        print(json.dumps(times), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
