@@ -76,10 +76,9 @@ def deadline(look: Look) -> Decision | None:
     """Begin a rollback when the canary's pods are not ready in time, whatever the route says."""
     step, canary = look.memory.step, look.memory.canary
     waits = look.plan.waits_for_canary and look.memory.stable is not None and not leaving(look.seen, look.wanted)
-    if step is None or canary is None or not waits or step.entered_at is None:
+    if step is None or canary is None or not waits or step.entered_at is None or step.started_at is not None:
         return None
-    since = max(step.entered_at, step.started_at or step.entered_at)
-    if look.now - since <= look.spec.rollout.progress_deadline:
+    if look.now - step.entered_at <= look.spec.rollout.progress_deadline:
         return None
     crashed = workload(look.seen, canary.revision).crashing
     reason = Reason.CANARY_CRASHED if crashed else Reason.PROGRESS_DEADLINE_EXCEEDED
