@@ -184,3 +184,25 @@ def _canary(model: str, name: str, namespace: str, labels: dict[str, str]) -> tu
             },
         ),
     )
+
+
+def as_documents(wanted: tuple[RuleGroup, ...]) -> tuple[dict[str, object], ...]:
+    """Give the groups as `spec.groups` of a PrometheusRule, and as a rule file of Prometheus, writes them."""
+    return tuple(_group(one) for one in wanted)
+
+
+def _group(group: RuleGroup) -> dict[str, object]:
+    interval = {"interval": group.interval} if group.interval else {}
+    return {"name": group.name} | interval | {"rules": [_rule(one) for one in group.rules]}
+
+
+def _rule(rule: Rule) -> dict[str, object]:
+    whole = {
+        "record": rule.record,
+        "alert": rule.alert,
+        "expr": rule.expr,
+        "for": rule.for_,
+        "labels": rule.labels,
+        "annotations": rule.annotations,
+    }
+    return {key: value for key, value in whole.items() if value}
