@@ -83,6 +83,12 @@ def test_good_spec_is_accepted(access: Access, name: str) -> None:
     assert stored["spec"]["rollout"]["analysis"]["onNoData"], "defaults were not filled in"
 
 
+def test_example_is_accepted(access: Access) -> None:
+    """The example of the documents is admitted as it is, with strict field validation."""
+    example = yaml.safe_load((ROOT / "examples/cuvilmodel.yaml").read_text())
+    admitted(access, example["metadata"]["name"], example["spec"])
+
+
 @pytest.mark.parametrize("name", SPECS["bad"])
 def test_bad_spec_is_refused_with_its_sentence(access: Access, name: str) -> None:
     """A bad spec is refused, its own sentence says what to change, and no other rule complains beside it."""

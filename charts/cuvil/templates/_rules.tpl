@@ -1,0 +1,40 @@
+{{/*
+What the operator may do where CuvilModels live: exactly what its gateways call, no Secrets, no writes to what users own
+but the status. Server-side apply of a new object needs create beside patch.
+*/}}
+{{- define "cuvil.rules" -}}
+- apiGroups: [cuvil.dev]
+  resources: [cuvilmodels]
+  verbs: [get, list, watch]
+- apiGroups: [cuvil.dev]
+  resources: [cuvilmodels/status]
+  verbs: [update, patch]
+# blockOwnerDeletion in ownerReferences asks for this
+- apiGroups: [cuvil.dev]
+  resources: [cuvilmodels/finalizers]
+  verbs: [update]
+- apiGroups: [""]
+  resources: [configmaps, services]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [get, create, patch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, create, patch, delete]
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [httproutes]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [monitoring.coreos.com]
+  resources: [podmonitors, prometheusrules]
+  verbs: [get, list, create, patch, delete]
+{{- end }}
