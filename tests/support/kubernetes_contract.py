@@ -90,6 +90,16 @@ async def an_apply_takes_fields_over(world: World) -> None:
     assert after["data"] == {"other": "1"}
 
 
+async def only_one_creates(world: World) -> None:
+    """A second create of the same name is a conflict and changes nothing."""
+    stored = await world.gateway.create(world.config_map("a", {"k": "1"}))
+    with pytest.raises(KubernetesConflict):
+        await world.gateway.create(world.config_map("a", {"k": "2"}))
+    now = await world.gateway.get(resources.CONFIG_MAPS, world.namespace, "a")
+    assert now is not None and now["data"] == {"k": "1"}
+    assert now["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]
+
+
 async def what_is_not_there_is_none(world: World) -> None:
     """A missing object reads as None and deletes as False."""
     assert await world.gateway.get(resources.CONFIG_MAPS, world.namespace, "missing") is None
@@ -212,6 +222,8 @@ async def a_closed_fence_stops_every_write(world: World) -> None:
     with pytest.raises(WriteRefused):
         await world.gateway.apply(world.config_map("a", {"k": "2"}))
     with pytest.raises(WriteRefused):
+        await world.gateway.create(world.config_map("b", {}))
+    with pytest.raises(WriteRefused):
         await world.gateway.delete(*where)
     with pytest.raises(WriteRefused):
         await world.gateway.set_owners(*where, [], version)
@@ -227,6 +239,7 @@ CHECKS = (
     an_equal_apply_changes_nothing,
     an_apply_drops_what_it_no_longer_names,
     an_apply_takes_fields_over,
+    only_one_creates,
     what_is_not_there_is_none,
     a_delete_heeds_the_uid,
     a_list_selects_by_label,

@@ -1,7 +1,7 @@
 """Which CuvilModels an object concerns: pure."""
 
 from cuvil_operator import conventions
-from cuvil_operator.control.work_queue import ModelKey
+from cuvil_operator.facts import ModelKey
 from cuvil_operator.gateways.protocols import ObjectStamp, Resource
 from cuvil_operator.gateways.resources import CUVIL_MODELS
 

@@ -7,19 +7,9 @@
 
 import asyncio
 from collections import OrderedDict
-from typing import NamedTuple
 
+from cuvil_operator.facts import ModelKey
 from cuvil_operator.gateways.protocols import Clock
-
-
-class ModelKey(NamedTuple):
-    """Which CuvilModel."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 class WorkQueue:

@@ -5,8 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from cuvil_operator.control.work_queue import ModelKey, WorkQueue
+from cuvil_operator.control.work_queue import WorkQueue
 from cuvil_operator.errors import FencedError, GiveUpError, OperatorError
+from cuvil_operator.facts import ModelKey
 from cuvil_operator.gateways.failures import KubernetesConflict, KubernetesUnavailable
 from cuvil_operator.gateways.protocols import Clock
 from cuvil_operator.metrics import Metrics

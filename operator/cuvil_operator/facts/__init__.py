@@ -23,6 +23,7 @@ from cuvil_operator.facts.actions import (
     RunValidate,
 )
 from cuvil_operator.facts.decision import Decision, Outcome, OutcomeKind, Said
+from cuvil_operator.facts.key import ModelKey
 from cuvil_operator.facts.observed import (
     GpuNodes,
     JobPhase,
@@ -51,6 +52,7 @@ __all__ = [
     "Images",
     "JobPhase",
     "JobSeen",
+    "ModelKey",
     "Observed",
     "Outcome",
     "OutcomeKind",

@@ -93,12 +93,20 @@ class FakeKubernetes:
 
     # Writes of the controller
 
+    async def create(self, document: Document) -> Document:
+        """Create it, or KubernetesConflict where one of that name is there."""
+        resource, meta = resource_of(document), document["metadata"]
+        write = self._begin("create", resource, meta["namespace"], meta["name"])
+        self._refuse_missing(resource)
+        if (resource, meta["namespace"], meta["name"]) in self._objects:
+            raise KubernetesConflict(f"{resource.kind} {meta['namespace']}/{meta['name']} already exists")
+        return self._end(write, self._apply(resource, document, FIELD_MANAGER))
+
     async def apply(self, document: Document) -> Document:
         """Server-side apply with force under FIELD_MANAGER."""
         resource, meta = resource_of(document), document["metadata"]
         write = self._begin("apply", resource, meta["namespace"], meta["name"])
-        if resource.kind in self.missing_kinds:
-            raise KindMissing(f"install the CRD of {resource.kind} ({resource.api_version})")
+        self._refuse_missing(resource)
         if "status" in document or "resourceVersion" in meta:
             raise KubernetesInvalid("an applied document carries no status and no resourceVersion")
         return self._end(write, self._apply(resource, document, FIELD_MANAGER))
@@ -183,6 +191,10 @@ class FakeKubernetes:
         return tuple(copy.deepcopy(self._objects[key]) for key in order)
 
     # Inside
+
+    def _refuse_missing(self, resource: Resource) -> None:
+        if resource.kind in self.missing_kinds:
+            raise KindMissing(f"install the CRD of {resource.kind} ({resource.api_version})")
 
     def _begin(self, verb: str, resource: Resource, namespace: str, name: str) -> Write:
         write = Write(verb, resource, namespace, name)

@@ -106,6 +106,15 @@ class ApiKubernetes:
             if not following:
                 return found
 
+    async def create(self, document: Document) -> Document:
+        """Create it, or KubernetesConflict where one of that name is there."""
+        resource, meta = resource_of(document), document["metadata"]
+        query = [("fieldManager", FIELD_MANAGER)]
+        try:
+            return await self._write("create", resource, "POST", path_of(resource, meta["namespace"]), query, document)
+        except NotFound as fault:
+            raise KindMissing(f"{fault}; install the CRD of {resource.kind} or create the namespace") from fault
+
     async def apply(self, document: Document) -> Document:
         """Server-side apply with force under the field manager of Cuvil."""
         resource, meta = resource_of(document), document["metadata"]

@@ -103,7 +103,7 @@ def check_url(url: str) -> None:
     """Raise ValueError with the cure where this is no address of a Prometheus."""
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable:

@@ -105,6 +105,13 @@ class KubernetesGateway(Protocol):
         """Give only names and versions of what list would give: cheap."""
         ...
 
+    async def create(self, document: Document) -> Document:
+        """Create it, or KubernetesConflict where one of that name is there: for what is never changed afterwards.
+
+        Of two turns that want the same shared Job one creates it and the other looks again and joins.
+        """
+        ...
+
     async def apply(self, document: Document) -> Document:
         """Server-side apply with force: create it or own the fields it names; fields no longer named go away.
 

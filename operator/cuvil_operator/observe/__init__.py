@@ -6,3 +6,7 @@ Must not write, remember former looks, or judge what it sees.
 """
 
 
+
+from cuvil_operator.observe.observer import Look, Observer
+
+__all__ = ["Look", "Observer"]

@@ -14,7 +14,8 @@ def read_records(
     config_maps: Iterable[Document], uid: str
 ) -> tuple[tuple[RevisionRecord, ...], tuple[RevisionRecord, ...]]:
     """Give (own, siblings'): own are those whose owner has this uid; one that cannot be read counts as absent."""
-    own, siblings = [], []
+    own: list[RevisionRecord] = []
+    siblings: list[RevisionRecord] = []
     for document in config_maps:
         record = _read(document)
         if record is not None:

@@ -5,7 +5,8 @@ import asyncio
 from cuvil_operator.control.keys import keys_of
 from cuvil_operator.control.resync import Resync, Scope
 from cuvil_operator.control.watch_health import WatchHealth
-from cuvil_operator.control.work_queue import ModelKey, WorkQueue
+from cuvil_operator.control.work_queue import WorkQueue
+from cuvil_operator.facts import ModelKey
 from cuvil_operator.gateways.fake_kubernetes import FakeKubernetes
 from cuvil_operator.gateways.protocols import ObjectStamp
 from cuvil_operator.gateways.resources import CUVIL_MODELS, JOBS, PODS

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from cuvil_operator.control.work_queue import ModelKey, WorkQueue
+from cuvil_operator.control.work_queue import WorkQueue
+from cuvil_operator.facts import ModelKey
 from fake_clock import FakeClock, settle
 
 A, B = ModelKey("ns", "a"), ModelKey("ns", "b")
