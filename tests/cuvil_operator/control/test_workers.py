@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from cuvil_operator.control.work_queue import WorkQueue
-from cuvil_operator.facts import ModelKey
 from cuvil_operator.control.workers import Workers
+from cuvil_operator.facts import ModelKey
 from cuvil_operator.gateways.failures import KubernetesDenied, KubernetesUnavailable, WriteRefused
 from cuvil_operator.metrics import Metrics
 from fake_clock import FakeClock, settle

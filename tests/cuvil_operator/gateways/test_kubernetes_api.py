@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from kubernetes.aio.client import ApiClient, Configuration
+
 from cuvil_operator.conventions import EventKind
 from cuvil_operator.gateways import failures, resources
 from cuvil_operator.gateways.fence import Fence
@@ -15,7 +17,6 @@ from cuvil_operator.gateways.limiter import RateLimiter
 from cuvil_operator.gateways.protocols import EventNote
 from cuvil_operator.gateways.transport import ApiTransport
 from fake_clock import FakeClock
-from kubernetes.aio.client import ApiClient, Configuration
 from scripted_http import Answer, ScriptedServer, scripted_server
 
 MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "ns", "name": "a"}}
@@ -95,7 +96,7 @@ def test_a_silent_server_costs_the_timeout() -> None:
     """A request that hangs becomes unavailable within its time."""
     with scripted_server() as script:
         script.answer = Answer(hang=threading.Event())
-        with pytest.raises(failures.KubernetesUnavailable, match="no answer within 0.2 s"):
+        with pytest.raises(failures.KubernetesUnavailable, match=r"no answer within 0\.2 s"):
             with_gateway(script, lambda gateway: gateway.get(resources.CONFIG_MAPS, "ns", "a"), timeout=0.2)
         assert script.answer.hang is not None
         script.answer.hang.set()
@@ -105,7 +106,7 @@ def test_a_write_is_cut_at_the_lease_deadline() -> None:
     """A request that would outlive the Lease is ended with it."""
     with scripted_server() as script:
         script.answer = Answer(hang=threading.Event())
-        with pytest.raises(failures.KubernetesUnavailable, match="no answer within 0.3 s"):
+        with pytest.raises(failures.KubernetesUnavailable, match=r"no answer within 0\.3 s"):
             with_gateway(script, lambda gateway: gateway.apply(MAP), fence=Fence(FakeClock(), 0.3))
         assert script.answer.hang is not None
         script.answer.hang.set()

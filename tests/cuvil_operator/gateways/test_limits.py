@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+
 from cuvil_operator.gateways.failures import WriteRefused
 from cuvil_operator.gateways.fence import Fence
 from cuvil_operator.gateways.limiter import RateLimiter

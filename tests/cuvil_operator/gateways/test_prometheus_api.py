@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+
 from cuvil_operator.gateways import prometheus_api
 from cuvil_operator.gateways.prometheus_api import ApiPrometheus
 from cuvil_operator.gateways.protocols import QueryAnswer, QueryFailure, SourceFault
