@@ -32,7 +32,30 @@ class ServingSettings:
     @classmethod
     def from_json(cls, text: str) -> "ServingSettings":
         """Read settings; raises ValueError that says what is wrong."""
+        raw = json.loads(text)
+        if not isinstance(raw, dict):
+            raise ValueError("serving settings are a JSON object")
         try:
-            return cls(**json.loads(text))
+            made = cls(**raw)
         except TypeError as fault:
             raise ValueError(f"the serving settings are not whole: {fault}") from fault
+        for name, kind in _KINDS.items():
+            if type(getattr(made, name)) not in kind:
+                raise ValueError(f"the serving setting {name!r} is {getattr(made, name)!r}, wanted {kind[-1].__name__}")
+        if made.threshold_seconds <= 0 or made.queue < 0:
+            raise ValueError("the serving settings need a positive threshold_seconds and a queue of at least 0")
+        return made
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "model": (str,),
+    "revision": (str,),
+    "artifact": (str,),
+    "sha256": (str,),
+    "threshold_seconds": (int, float),
+    "reject_non_finite": (bool,),
+    "queue": (int,),
+    "max_artifact_bytes": (int,),
+    "insecure_registry": (bool,),
+}
+"""JSON's booleans are no numbers here, hence `type` and not `isinstance`."""

@@ -91,6 +91,11 @@ class CuvilModule:
         return Signature(self._artifact.manifest.inputs, self._artifact.manifest.outputs)
 
     @property
+    def symbols(self) -> dict[str, tuple[int, int | None]]:
+        """Symbol → (least, greatest) extent; None where there is no greatest."""
+        return dict(zip(self._binder.symbols, self._binder.bounds, strict=True))
+
+    @property
     def metadata(self) -> dict[str, str]:
         """The source model's own metadata, such as a character table."""
         return dict(self._artifact.manifest.metadata)

@@ -1,0 +1,207 @@
+"""The routes: HTTP in, HTTP out. Everything slow happens in the engine's threads."""
+
+import asyncio
+import json
+import logging
+import time
+import zlib
+from collections.abc import Awaitable, Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from aiohttp import web
+
+from cuvil_core.contract import ServingSettings
+from cuvil_core.errors import CuvilError, InputError
+from cuvil_core.runtime import CuvilModule
+from cuvil_core.serving import protocol
+from cuvil_core.serving.engine import Engine, QueueFullError, nonfinite
+from cuvil_core.serving.logs import say
+from cuvil_core.serving.metrics import Metrics, Outcome
+
+JSON_LENGTH = "Inference-Header-Content-Length"
+BODY_LIMIT = 256 << 20
+"""Bytes of a request after decompression."""
+BODY_SECONDS = 60.0
+"""A body that takes longer to arrive is given up."""
+EXTENSIONS = ["binary_tensor_data", "model_configuration"]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class NonFiniteError(CuvilError):
+    """An output holds NaN or Inf and the settings refuse such answers."""
+
+
+class Service:
+    """One model behind its routes. `module` is None until it is admitted."""
+
+    def __init__(self, settings: ServingSettings, engine: Engine, metrics: Metrics) -> None:
+        """The module comes later, by `admit`."""
+        self.settings, self.engine, self.metrics = settings, engine, metrics
+        self.module: CuvilModule | None = None
+        self.draining = False
+
+    def admit(self, module: CuvilModule) -> None:
+        """Become ready."""
+        self.module = module
+
+    @property
+    def ready(self) -> bool:
+        """Ready for requests: loaded, warm, and not on the way out."""
+        return self.module is not None and not self.draining
+
+    def application(self, body_limit: int = BODY_LIMIT) -> web.Application:
+        """Give the aiohttp application."""
+        app = web.Application(client_max_size=body_limit, middlewares=[self._last_words])
+        for path, handler in (
+            ("/v2/health/live", self._live),
+            ("/v2/health/ready", self._ready),
+            ("/v2", self._server),
+            ("/v2/", self._server),
+            ("/metrics", self._metrics),
+        ):
+            app.router.add_get(path, handler)
+        for base in ("/v2/models/{model}", "/v2/models/{model}/versions/{version}"):
+            app.router.add_get(base, self._metadata)
+            app.router.add_get(base + "/config", self._config)
+            app.router.add_get(base + "/ready", self._model_ready)
+            app.router.add_post(base + "/infer", self._infer)
+        return app
+
+    @web.middleware
+    async def _last_words(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer unknown paths in the protocol's form; while draining, tell clients to let the connection go."""
+        try:
+            response = await handler(request)
+        except web.HTTPException as fault:
+            response = _failure(fault.status, f"{request.method} {request.path}: {fault.reason}")
+        if self.draining:
+            response.force_close()
+        return response
+
+    async def _live(self, request: web.Request) -> web.Response:
+        return web.json_response({"live": True})
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        return web.json_response({"ready": self.ready}, status=200 if self.ready else 503)
+
+    async def _server(self, request: web.Request) -> web.Response:
+        return web.json_response({"name": "cuvil", "version": _version(), "extensions": EXTENSIONS})
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        body, kind = self.metrics.exposition()
+        return web.Response(body=body, headers={"Content-Type": kind})
+
+    async def _model_ready(self, request: web.Request) -> web.Response:
+        if (stranger := self._stranger(request)) is not None:
+            return stranger
+        return web.json_response({"name": self.settings.model, "ready": self.ready}, status=200 if self.ready else 503)
+
+    async def _metadata(self, request: web.Request) -> web.Response:
+        return self._about(request, lambda it: protocol.metadata(self.settings.model, self.settings.revision, *it))
+
+    async def _config(self, request: web.Request) -> web.Response:
+        return self._about(request, lambda it: protocol.config(self.settings.model, *it))
+
+    def _about(self, request: web.Request, describe: Callable[[Any], dict[str, Any]]) -> web.Response:
+        if (stranger := self._stranger(request)) is not None:
+            return stranger
+        if self.module is None:
+            return _failure(503, f"model {self.settings.model!r} is still loading; try again")
+        signature = self.module.signature
+        return web.json_response(describe((signature.inputs, signature.outputs)))
+
+    def _stranger(self, request: web.Request) -> web.Response | None:
+        """Give the answer for a model or version that is not served here."""
+        model, wanted = request.match_info["model"], request.match_info.get("version", self.settings.revision)
+        if model != self.settings.model:
+            return _failure(404, f"there is no model {model!r} here, only {self.settings.model!r}")
+        if wanted != self.settings.revision:
+            return _failure(404, f"model {model!r} has no version {wanted!r} here, only {self.settings.revision!r}")
+        return None
+
+    async def _infer(self, request: web.Request) -> web.Response:
+        started = time.perf_counter()
+        response, outcome = await self._answer(request)
+        self.metrics.count(outcome, time.perf_counter() - started)
+        return response
+
+    async def _answer(self, request: web.Request) -> tuple[web.Response, Outcome]:
+        """Answer, and say how it ended; nothing but a cancelled connection escapes."""
+        if (stranger := self._stranger(request)) is not None:
+            return stranger, Outcome.CLIENT_ERROR
+        if self.module is None:
+            return _failure(503, f"model {self.settings.model!r} is still loading; try again"), Outcome.REJECTED
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await request.read()
+            return await self._compute(self.module, request, body), Outcome.OK
+        except InputError as fault:
+            return _failure(400, str(fault)), Outcome.CLIENT_ERROR
+        except QueueFullError:
+            sentence = f"{self.settings.queue} requests wait already; try again later or on another replica"
+            return _failure(429, sentence, {"Retry-After": "1"}), Outcome.REJECTED
+        except TimeoutError:
+            return _failure(408, f"the body did not arrive within {BODY_SECONDS:g} s"), Outcome.CLIENT_ERROR
+        except web.HTTPRequestEntityTooLarge as fault:
+            return _failure(413, f"the body is larger than allowed: {fault.text}"), Outcome.CLIENT_ERROR
+        except (web.HTTPException, ConnectionError, web.RequestPayloadError) as fault:
+            return _failure(400, f"the body cannot be read: {fault}"), Outcome.CLIENT_ERROR
+        except CuvilError as fault:
+            say(logging.ERROR, str(fault), reason=fault.reason, model=self.settings.model)
+            return _failure(500, str(fault)), Outcome.ERROR
+        except Exception as fault:
+            say(logging.ERROR, "an inference request failed", fault=fault, model=self.settings.model)
+            return _failure(500, "the server failed on this request; its log says why"), Outcome.ERROR
+
+    async def _compute(self, module: CuvilModule, request: web.Request, body: bytes) -> web.Response:
+        json_length, coding = request.headers.get(JSON_LENGTH), _coding(request.headers.get("Accept-Encoding", ""))
+
+        def work() -> tuple[bytes, int | None, str | None]:
+            asked = protocol.read_request(body, json_length)
+            outputs = module.run(asked.inputs)
+            strange = nonfinite(outputs)
+            answer = protocol.write_answer(self.settings.model, self.settings.revision, asked, outputs)
+            return _compress(answer.body, coding), answer.json_length, strange
+
+        content, ends, strange = await self.engine.submit(work)
+        if strange is not None:
+            self.metrics.nonfinite.inc()
+            if self.settings.reject_non_finite:
+                raise NonFiniteError(f"output {strange!r} holds NaN or Inf, which this model's settings refuse")
+        headers = {"Content-Type": "application/json" if ends is None else "application/octet-stream"}
+        if ends is not None:
+            headers[JSON_LENGTH] = str(ends)
+        if coding is not None:
+            headers["Content-Encoding"] = coding
+        return web.Response(body=content, headers=headers)
+
+
+def _failure(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(
+        status=status, text=json.dumps({"error": sentence}), content_type="application/json", headers=headers
+    )
+
+
+def _coding(accepted: str) -> str | None:
+    """Give gzip or deflate when the client asks for that alone.
+
+    Tensors hardly shrink and packing them costs more than a local network: a list of codings, which HTTP libraries send
+    by themselves, is no wish for it; tritonclient sends the single one that its caller chose.
+    """
+    wish = accepted.strip().lower()
+    return wish if wish in ("gzip", "deflate") else None
+
+
+def _compress(data: bytes, coding: str | None) -> bytes:
+    if coding is None:
+        return data
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31 if coding == "gzip" else 15)
+    return packer.compress(data) + packer.flush()
+
+
+def _version() -> str:
+    try:
+        return version("cuvil")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,86 @@
+"""The server's life: listen, admit, serve, drain, end.
+
+It listens before the artifact is loaded, so that probes get true answers: live at once, ready when warm. SIGTERM (and
+SIGINT) makes it unready; answers then tell clients to close their connections, requests under way and queued are
+finished, idle connections are closed, and the process ends with 0.
+"""
+
+import asyncio
+import logging
+import signal
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from cuvil_core.contract import ServingSettings
+from cuvil_core.serving.admission import admit
+from cuvil_core.serving.app import BODY_LIMIT, Service
+from cuvil_core.serving.engine import Engine
+from cuvil_core.serving.logs import say
+from cuvil_core.serving.metrics import Metrics
+
+KEEP_ALIVE_SECONDS = 120.0
+"""Above the idle time of the common proxies (90 s), so that they, not this server, end idle connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where and how to listen."""
+
+    host: str = "0.0.0.0"
+    port: int = 8080
+    body_limit: int = BODY_LIMIT
+    drain_seconds: float = 30.0
+    """Requests under way have this long to end after SIGTERM."""
+
+
+async def serve(settings: ServingSettings, listening: Listening) -> None:
+    """Serve until a signal. Raises CuvilError when the artifact cannot be admitted, OSError for the port."""
+    metrics = Metrics(settings)
+    engine = Engine(settings.queue, metrics.queue.set)
+    service = Service(settings, engine, metrics)
+    runner = web.AppRunner(
+        service.application(listening.body_limit),
+        access_log=None,
+        keepalive_timeout=KEEP_ALIVE_SECONDS,
+        shutdown_timeout=listening.drain_seconds,
+    )
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, listening.host, listening.port, backlog=512, reuse_address=True)
+        await site.start()
+        say(logging.INFO, "listening", addresses=[f"{one[0]}:{one[1]}" for one in runner.addresses])
+        if await _admit(settings, service, stop):
+            say(logging.INFO, "ready", model=settings.model, revision=settings.revision)
+            await stop.wait()
+        service.draining = True
+        say(logging.INFO, "draining", under_way=engine.admitted)
+        await _drain(engine, listening.drain_seconds)
+    finally:
+        await runner.cleanup()
+    say(logging.INFO, "ended", left=engine.admitted)
+
+
+async def _admit(settings: ServingSettings, service: Service, stop: asyncio.Event) -> bool:
+    """Load in a thread; give False when a signal came first."""
+    loading = asyncio.ensure_future(asyncio.to_thread(admit, settings))
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((loading, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not loading.done():
+        return False
+    service.admit(loading.result())
+    return True
+
+
+async def _drain(engine: Engine, seconds: float) -> None:
+    """Wait until nothing is under way, at most `seconds`; meanwhile new requests are still answered."""
+    try:
+        async with asyncio.timeout(seconds):
+            while engine.admitted:
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        say(logging.WARNING, "requests are given up", left=engine.admitted)
