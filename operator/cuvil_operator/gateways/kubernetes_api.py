@@ -29,7 +29,7 @@ PAGE = 500
 """Objects a list request asks for at once."""
 MOST_OBJECTS = 50_000
 """A list beyond this is refused: it would not fit the controller's memory limit."""
-METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1"
+METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 WriteMeter = Callable[[str, str, bool], None]
 """Called after each write with kind, verb and whether it succeeded."""
