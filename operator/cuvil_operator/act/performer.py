@@ -27,7 +27,6 @@ from cuvil_operator.gateways.resources import (
     POD_DISRUPTION_BUDGETS,
     SERVICES,
 )
-from cuvil_operator.promql import rules
 
 log = logging.getLogger(__name__)
 
@@ -204,8 +203,7 @@ class Performer:
         return changed
 
     async def _ensure_monitoring(self, turn: Turn, action: facts.EnsureMonitoring) -> bool:
-        groups = render.rule_groups(rules.groups(turn.seen.name, turn.seen.namespace, turn.spec.slo))
-        documents = (render.pod_monitor(turn.owner, turn.spec), render.prometheus_rule(turn.owner, groups))
+        documents = (render.pod_monitor(turn.owner, turn.spec), render.prometheus_rule(turn.owner, turn.spec))
         try:
             return await self._ensure_all(turn, documents)
         except (FencedError, KubernetesConflict):

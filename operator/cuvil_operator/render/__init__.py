@@ -8,7 +8,7 @@ the CuvilModel, with no label or annotation of it copied. Must not decide, look 
 
 from cuvil_operator.render.identity import Document, Owner
 from cuvil_operator.render.jobs import compile_job, resolve_job, validate_job
-from cuvil_operator.render.monitoring import pod_monitor, prometheus_rule, rule_groups
+from cuvil_operator.render.monitoring import pod_monitor, prometheus_rule
 from cuvil_operator.render.revision import config_map, revision_service
 from cuvil_operator.render.traffic import GatewaySplit, PodCountSplit, TrafficSplit, traffic_split
 from cuvil_operator.render.workload import deployment, disruption_budget, workload
@@ -27,7 +27,6 @@ __all__ = [
     "prometheus_rule",
     "resolve_job",
     "revision_service",
-    "rule_groups",
     "traffic_split",
     "validate_job",
     "workload",

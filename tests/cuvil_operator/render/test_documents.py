@@ -108,7 +108,7 @@ DOCUMENTS: dict[str, tuple[Document, ...]] = {
     "traffic-pods": traffic_split(replace(SPEC, rollout=replace(SPEC.rollout, traffic=None))).documents(
         OWNER, (("0123456789ab", 50), ("ba9876543210", 50))
     ),
-    "monitoring": (pod_monitor(OWNER, SPEC), prometheus_rule(OWNER, [{"name": "resnet18", "rules": []}])),
+    "monitoring": (pod_monitor(OWNER, SPEC), prometheus_rule(OWNER, SPEC)),
 }
 ALL = [(name, one) for name, many in DOCUMENTS.items() for one in many]
 IDS = [f"{name}-{one['kind']}" for name, one in ALL]
