@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from cuvil_core.errors import InternalError
 from cuvil_core.ir.dims import Dim, DimLike
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.equalities import Equalities
 from cuvil_core.ir.graph import UNKNOWN, Attribute, Block, Graph, Guard, Op, Provenance, Relation, SymbolRange, Value
 from cuvil_core.ir.graph import freeze as _freeze
 from cuvil_core.ir.payload import Payload
@@ -18,8 +19,10 @@ class GraphBuilder:
     kept once.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, equalities: Equalities | None = None) -> None:
+        """With `equalities` every extent of attributes and results gets the spelling that these allow."""
         self._rules = rules
+        self._equalities = equalities or Equalities(())
         self._inputs: list[Value] = []
         self._input_names: list[str] = []
         self._ops: list[Op] = []
@@ -76,11 +79,20 @@ class GraphBuilder:
         provenance: Provenance = UNKNOWN,
     ) -> tuple[Value, ...]:
         """Append an op and return its results; ModelError where the op table refuses it."""
-        frozen = _freeze(attributes or {})
+        frozen = _freeze({key: self._spelled(value) for key, value in (attributes or {}).items()})
         types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region)
-        results = tuple(self.value(type) for type in types)
+        results = tuple(self.value(self.spell(type)) for type in types)
         self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance))
         return results
+
+    def spell(self, type: TensorType) -> TensorType:
+        """The type with the spelling of extents that the equalities allow."""
+        return TensorType(type.dtype, tuple(map(self._equalities.canonical, type.shape)))
+
+    def _spelled(self, value: Attribute) -> Attribute:
+        if not isinstance(value, tuple) or not value or not isinstance(value[0], Dim):
+            return value
+        return tuple(self._equalities.canonical(item) for item in value if isinstance(item, Dim))
 
     def append(self, op: Op) -> None:
         """Append an op as it is; its results keep their identity, so its names must not clash at `finish`."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from cuvil_core.errors import CuvilError, InternalError
+from cuvil_core.ir.equalities import Equalities
 from cuvil_core.ir.graph import Block, Graph, Op, Value
 from cuvil_core.ir.printer import describe, print_graph, print_op
-from cuvil_core.ir.types import Rules
+from cuvil_core.ir.types import Rules, TensorType
 
 WINDOW = 3
 """Lines of IR shown on each side of the fault."""
@@ -28,6 +29,7 @@ class _Check:
     def __init__(self, graph: Graph, rules: Rules) -> None:
         self._graph = graph
         self._rules = rules
+        self._equalities = Equalities(graph.guards)
         self._declared = frozenset(symbol.name for symbol in graph.symbols)
 
     def run(self) -> None:
@@ -63,7 +65,7 @@ class _Check:
 
     def _region(self, op: Op, block: Block) -> None:
         defined = self._block(block.inputs, block.ops, op)
-        if tuple(value.type for value in block.inputs) != tuple(value.type for value in op.operands):
+        if [self._spell(value.type) for value in block.inputs] != [self._spell(value.type) for value in op.operands]:
             self._fail(op, "the types of block arguments and operands differ")
         for value in block.outputs:
             if value not in defined:
@@ -74,9 +76,12 @@ class _Check:
             types = self._rules.infer(op.name, tuple(value.type for value in op.operands), op.attributes, op.region)
         except CuvilError as error:
             self._fail(at, f"{op.name} is refused by its rule: {error}")
-        if types != tuple(value.type for value in op.results):
+        if tuple(map(self._spell, types)) != tuple(self._spell(value.type) for value in op.results):
             wanted = ", ".join(map(str, types))
             self._fail(at, f"{op.name} has result types other than its rule's {wanted}")
+
+    def _spell(self, type: TensorType) -> TensorType:
+        return TensorType(type.dtype, tuple(map(self._equalities.canonical, type.shape)))
 
     def _define(self, value: Value, defined: set[Value], names: set[str], at: Op | None) -> None:
         if value in defined or value.name in names:

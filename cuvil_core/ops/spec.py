@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cuvil_core.errors import ModelError
-from cuvil_core.ir import Attribute, Block, Dim, DType, Payload, TensorType
+from cuvil_core.ir import Attribute, Block, Dim, DType, Payload, TensorType, spelling
 
 Types = tuple[TensorType, ...]
 
@@ -164,7 +164,7 @@ def agree(a: Dim, b: Dim) -> Dim:
 
 def simpler(a: Dim, b: Dim) -> Dim:
     """The one to go on with: a number before a symbol before a longer formula."""
-    return min(a, b, key=lambda dim: (dim.constant is None, len(str(dim)), str(dim)))
+    return min(a, b, key=spelling)
 
 
 def agree_shapes(types: Types) -> tuple[Dim, ...]:

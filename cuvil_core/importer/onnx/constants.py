@@ -1,0 +1,121 @@
+"""Values from attributes, shapes and counting."""
+
+import math
+
+import numpy as np
+
+from cuvil_core.importer.onnx.context import Context
+from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need
+from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
+from cuvil_core.importer.onnx.tensors import payload_of_proto
+from cuvil_core.ir import Dim, DType, Payload, product
+
+
+def _constant(context: Context, node: Node, operands: Operands) -> Tensor:
+    given = [key for key in node.attributes if key.startswith("value")]
+    if len(given) != 1:
+        raise node.unsupported("a sparse constant") if not given else node.broken("it gives two values")
+    (key,) = given
+    if key == "value":
+        return Tensor.of_payload(payload_of_proto(node.attributes["value"].t, None, str(node)))
+    if key in ("value_int", "value_ints"):
+        numbers = [node.integer(key)] if key == "value_int" else list(node.integers(key))
+        return Tensor.of_payload(Payload.of(DType.INT64, () if key == "value_int" else (len(numbers),), numbers))
+    if key in ("value_float", "value_floats"):
+        values = [node.number(key)] if key == "value_float" else list(node.numbers(key))
+        return Tensor.of_payload(Payload.of(DType.FLOAT32, () if key == "value_float" else (len(values),), values))
+    raise node.unsupported("a constant of strings")
+
+
+def _constant_of_shape(context: Context, node: Node, operands: Operands) -> Tensor:
+    shape = context.dims(need(node, operands, 0), "the shape")
+    if any(extent.bounds()[1] is not None and (extent.bounds()[1] or 0) < 0 for extent in shape):
+        raise node.broken(f"the shape {[str(extent) for extent in shape]} has a negative extent")
+    fill = Payload.scalar(DType.FLOAT32, 0.0)
+    if node.has("value"):
+        fill = payload_of_proto(node.attributes["value"].t, None, str(node))
+    if fill.elements != 1:
+        raise node.broken("the value must have one element")
+    scalar = Tensor.of_payload(Payload(fill.dtype, (), fill.data))
+    fixed = [extent.constant for extent in shape]
+    count = product(shape).constant
+    if scalar.content is not None and count is not None and count <= MAX_CONTENT and None not in fixed:
+        return Tensor.of_content(
+            fill.dtype, np.full([f for f in fixed if f is not None], scalar.content.item(), object)
+        )
+    return context.stretch(scalar, tuple(shape))
+
+
+def _shape(context: Context, node: Node, operands: Operands) -> Tensor:
+    x = need(node, operands, 0)
+    start, end = node.integer("start", 0), node.integer("end", x.rank)
+    extents = list(x.shape)[start:end]
+    return Tensor.of_content(DType.INT64, to_content(extents, (len(extents),)))
+
+
+def _size(context: Context, node: Node, operands: Operands) -> Tensor:
+    return Tensor.of_content(DType.INT64, to_content([need(node, operands, 0).type.elements], ()))
+
+
+def _range(context: Context, node: Node, operands: Operands) -> Tensor:
+    start, limit, delta = all_of(node, operands)
+    dtype = start.dtype
+    if any(tensor.rank != 0 and tensor.type.elements != 1 for tensor in (start, limit, delta)):
+        raise node.broken("start, limit and delta must be scalars")
+    numbers = [tensor.numbers() for tensor in (start, limit, delta)]
+    if all(numbers):
+        first, last, step = (number[0] for number in numbers if number)
+        return _fixed_range(context, node, dtype, first, last, step)
+    return _symbolic_range(context, node, dtype, start, limit, delta)
+
+
+def _fixed_range(context: Context, node: Node, dtype: DType, first: float, last: float, step: float) -> Tensor:
+    if step == 0 or not all(map(math.isfinite, (first, last, step))):
+        raise node.broken("delta must not be zero and all three must be finite")
+    count = max(0, math.ceil((last - first) / step))
+    if dtype.is_integer and count <= MAX_CONTENT:
+        values = [int(first) + at * int(step) for at in range(count)]
+        return Tensor.of_content(dtype, to_content(values, (count,)))
+    return _counted(context, dtype, Dim.of(count), first, step)
+
+
+def _symbolic_range(context: Context, node: Node, dtype: DType, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+    first, last = _whole(node, start), _whole(node, limit)
+    step = _whole(node, delta).constant
+    if step is None or step < 1:
+        raise node.unsupported("a delta that is not a positive constant beside symbolic ends")
+    count = (last - first).ceil_div(step)
+    if first.constant is None:
+        raise node.unsupported("a symbolic start")
+    least = count.least
+    if least is None or least < 0:
+        raise node.unsupported("ends of which it is not known that the first is the smaller one")
+    return _counted(context, dtype, count, first.constant, step)
+
+
+def _whole(node: Node, tensor: Tensor) -> Dim:
+    """The element as a dim: known, or a constant float without a fraction."""
+    if tensor.content is not None:
+        found: Dim = tensor.content.ravel()[0]
+        return found
+    numbers = tensor.numbers()
+    if not numbers or not numbers[0].is_integer():
+        raise node.unsupported("an end that is computed from data or has a fraction beside a symbolic one")
+    return Dim.of(int(numbers[0]))
+
+
+def _counted(context: Context, dtype: DType, count: Dim, first: float, step: float) -> Tensor:
+    """first + step * (0, 1, …)"""
+    line = context.emit("iota", shape=(count,), axis=0, dtype=dtype)
+    line = line if step == 1 else context.number("mul", line, step)
+    return line if first == 0 else context.number("add", line, first)
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("Constant", _constant),
+    Entry("ConstantOfShape", _constant_of_shape, since=9),
+    Entry("Shape", _shape),
+    Entry("Size", _size),
+    Entry("Range", _range, since=11),
+)

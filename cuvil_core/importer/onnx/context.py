@@ -1,0 +1,215 @@
+"""What translations work with: emits primitives, broadcasts, records guards, turns known elements into data."""
+
+from collections.abc import Mapping, Sequence
+
+from cuvil_core.errors import ModelError, SizeError
+from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor
+from cuvil_core.ir import (
+    UNKNOWN,
+    Attribute,
+    Dim,
+    DimLike,
+    DType,
+    GraphBuilder,
+    Payload,
+    Provenance,
+    Relation,
+    TensorType,
+    Value,
+    dim_max,
+    product,
+    spelling,
+)
+
+MAX_TENSOR_BYTES = 1 << 34
+"""No tensor of a model that one machine serves is larger, whatever its symbols; a hostile one is refused here."""
+MAX_EXTENT = (1 << 63) - 1
+
+
+class Context:
+    """The state of one translation; `provenance` is the node at work."""
+
+    def __init__(self, builder: GraphBuilder, rebatched: Mapping[str, int] | None = None) -> None:
+        self.builder = builder
+        self.rebatched = rebatched or {}
+        """Symbol that the caller put in place of a fixed extent of the file → that extent."""
+        self.provenance: Provenance = UNKNOWN
+
+    def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
+        """One primitive with one result."""
+        values = [self.value(operand) for operand in operands]
+        result = Tensor.of_value(self.builder.emit(name, values, attributes, self.provenance))
+        self.check_size(result.type)
+        return result
+
+    def value(self, tensor: Tensor) -> Value:
+        """The tensor as a value of the graph, made when it is first needed."""
+        if tensor.value is not None:
+            return tensor.value
+        if tensor.payload is not None:
+            return self.builder.constant(tensor.payload, self.provenance)
+        numbers = tensor.numbers()
+        shape = tensor.type.static_shape
+        if numbers is not None and shape is not None:
+            return self.builder.constant(self._known(tensor.dtype, shape, numbers, tensor), self.provenance)
+        return self._symbolic(tensor)
+
+    def _known(self, dtype: DType, shape: tuple[int, ...], numbers: list[float], tensor: Tensor) -> Payload:
+        exact = [dim.constant or 0 for dim in tensor.content.ravel()] if tensor.content is not None else []
+        if dtype.is_float:
+            return Payload.of(dtype, shape, [float(number) for number in numbers])
+        return Payload.of(dtype, shape, [bool(n) for n in exact] if dtype is DType.BOOL else exact)
+
+    def _symbolic(self, tensor: Tensor) -> Value:
+        assert tensor.content is not None
+        result = self.emit("dim_vector", dims=tuple(tensor.content.ravel()))
+        return self.value(self.reshape(self.cast(result, tensor.dtype), tensor.shape))
+
+    def scalar(self, dtype: DType, number: float | int) -> Tensor:
+        """A rank-0 constant."""
+        plain = float(number) if dtype.is_float else bool(number) if dtype is DType.BOOL else int(number)
+        return Tensor.of_payload(Payload.scalar(dtype, plain))
+
+    def like(self, tensor: Tensor, number: float | int) -> Tensor:
+        """A constant of the tensor's dtype, stretched to its shape."""
+        return self.stretch(self.scalar(tensor.dtype, number), tensor.shape)
+
+    def full(self, dtype: DType, number: float | int, shape: Sequence[DimLike]) -> Tensor:
+        """One number everywhere."""
+        return self.stretch(self.scalar(dtype, number), tuple(map(Dim.of, shape)))
+
+    def stretch(self, tensor: Tensor, shape: tuple[Dim, ...]) -> Tensor:
+        """broadcast_to unless the shape is right already."""
+        return tensor if tensor.shape == shape else self.emit("broadcast_to", tensor, shape=shape)
+
+    def reshape(self, tensor: Tensor, shape: Sequence[DimLike]) -> Tensor:
+        """reshape with a guard where the numbers of elements cannot be proved equal."""
+        target = tuple(map(Dim.of, shape))
+        if tensor.shape == target:
+            return tensor
+        self.guard(tensor.type.elements, product(target))
+        return self.emit("reshape", tensor, shape=target)
+
+    def cast(self, tensor: Tensor, dtype: DType) -> Tensor:
+        """cast unless the dtype is right already."""
+        return tensor if tensor.dtype is dtype else self.emit("cast", tensor, dtype=dtype)
+
+    def transpose(self, tensor: Tensor, perm: Sequence[int]) -> Tensor:
+        """transpose unless the order is right already."""
+        return tensor if tuple(perm) == tuple(range(tensor.rank)) else self.emit("transpose", tensor, perm=tuple(perm))
+
+    def slice(self, tensor: Tensor, axis: int, start: DimLike, size: DimLike, step: int = 1) -> Tensor:
+        """A range of one axis."""
+        starts = [Dim.of(0)] * tensor.rank
+        sizes, steps = list(tensor.shape), [1] * tensor.rank
+        starts[axis], sizes[axis], steps[axis] = Dim.of(start), Dim.of(size), step
+        if sizes[axis] == tensor.shape[axis] and starts[axis] == 0 and step == 1:
+            return tensor
+        return self.emit("slice", tensor, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
+
+    def concat(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
+        """concat with guards where the other extents cannot be proved equal."""
+        for tensor in tensors[1:]:
+            for at, (a, b) in enumerate(zip(tensors[0].shape, tensor.shape, strict=False)):
+                if at != axis:
+                    self.guard(a, b)
+        return tensors[0] if len(tensors) == 1 else self.emit("concat", *tensors, axis=axis)
+
+    def reduce(self, kind: str, tensor: Tensor, axes: Sequence[int], keepdims: bool = True) -> Tensor:
+        """reduce over the axes; with `keepdims` they stay with extent 1."""
+        result = self.emit("reduce", tensor, kind=kind, axes=tuple(sorted(axes))) if axes else tensor
+        kept = [Dim.of(1) if axis in axes else extent for axis, extent in enumerate(tensor.shape)]
+        return self.reshape(result, kept) if keepdims else result
+
+    def mean(self, tensor: Tensor, axes: Sequence[int], keepdims: bool = True) -> Tensor:
+        """The sum over the axes by the number of elements."""
+        total = self.reduce("sum", tensor, axes, keepdims)
+        return self.binary("div", total, self.count(product(tensor.shape[axis] for axis in axes), tensor.dtype))
+
+    def count(self, number: Dim, dtype: DType) -> Tensor:
+        """A dim as a rank-0 tensor of the dtype."""
+        if number.constant is not None:
+            return self.scalar(dtype, number.constant)
+        return self.cast(self.reshape(self.emit("dim_vector", dims=(number,)), ()), dtype)
+
+    def binary(self, name: str, a: Tensor, b: Tensor, **attributes: Attribute) -> Tensor:
+        """A binary primitive with NumPy's broadcasting."""
+        a, b = self.together(a, b)
+        return self.emit(name, a, b, **attributes)
+
+    def number(self, name: str, a: Tensor, b: float | int) -> Tensor:
+        """A binary primitive with a number on the right."""
+        return self.emit(name, a, self.like(a, b))
+
+    def together(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """The operands stretched to their common shape."""
+        shape = self.common([tensor.shape for tensor in tensors])
+        return tuple(self.stretch(tensor, shape) for tensor in tensors)
+
+    def common(self, shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
+        """The shape to which all stretch; a guard is recorded where two extents cannot be proved equal."""
+        rank = max(map(len, shapes))
+        padded = [(Dim.of(1),) * (rank - len(shape)) + shape for shape in shapes]
+        return tuple(self._common_extent(extents) for extents in zip(*padded, strict=True))
+
+    def _common_extent(self, extents: tuple[Dim, ...]) -> Dim:
+        wide = [extent for extent in extents if extent != 1]
+        for other in wide[1:]:
+            self.guard(wide[0], other)
+        return min(wide, key=spelling, default=Dim.of(1))
+
+    def guard(self, left: DimLike, right: DimLike, relation: Relation = Relation.EQUAL) -> None:
+        """Record what must hold; ModelError where it is known not to."""
+        difference = (Dim.of(left) - right).constant
+        broken = difference is not None and (difference != 0 if relation is Relation.EQUAL else difference > 0)
+        if broken:
+            raise ModelError(f"the extents {left} and {right} do not fit each other")
+        self.builder.guard(left, right, relation, self.provenance)
+
+    def check_size(self, type: TensorType) -> None:
+        """SizeError where even the least symbols make the tensor too large, or a content too long."""
+        least = type.elements.bounds()[0] or 0
+        if least * type.dtype.itemsize > MAX_TENSOR_BYTES:
+            raise SizeError(f"{self.provenance} makes a tensor {type}, more than {MAX_TENSOR_BYTES} bytes.")
+        if any(extent.constant is not None and extent.constant > MAX_EXTENT for extent in type.shape):
+            raise SizeError(f"{self.provenance} makes a tensor {type} with an extent beyond 64 bits.")
+
+    def dims(self, tensor: Tensor, what: str) -> list[Dim]:
+        """The elements as dims; ModelError where the model computes them from data."""
+        if tensor.content is not None:
+            return list(tensor.content.ravel())
+        raise ModelError(f"{what} depends on the input's data; make it a constant or a function of shapes")
+
+    def ints(self, tensor: Tensor, what: str) -> list[int]:
+        """The elements as fixed integers; ModelError where they are not constant."""
+        constants = [dim.constant for dim in self.dims(tensor, what)]
+        if None in constants:
+            raise ModelError(f"{what} depends on the input's shape; make it a constant")
+        return [constant for constant in constants if constant is not None]
+
+    def floats(self, tensor: Tensor, what: str) -> list[float]:
+        """The elements as numbers; ModelError where they are not constant."""
+        numbers = tensor.numbers()
+        if numbers is None:
+            raise ModelError(f"{what} must be a constant of at most {MAX_CONTENT} elements")
+        return numbers
+
+
+def resolve_axis(axis: int, rank: int) -> int:
+    """A possibly negative axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise ModelError(f"axis {axis} is outside of rank {rank}")
+    return axis % rank
+
+
+def resolve_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Possibly negative axes counted from the front, distinct."""
+    found = tuple(resolve_axis(axis, rank) for axis in axes)
+    if len(set(found)) != len(found):
+        raise ModelError(f"the axes {list(axes)} name one twice")
+    return found
+
+
+def known_at_least(dim: Dim, least: int) -> bool:
+    """True where the dim is at least the number for all symbols >= 1."""
+    return dim_max(dim, least) == dim

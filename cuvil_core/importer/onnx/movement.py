@@ -1,0 +1,329 @@
+"""Reshaping, slicing, joining, repeating. On known elements the same is done while importing."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_axes, resolve_axis
+from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
+from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Content, Tensor, to_content
+from cuvil_core.ir import Dim, Payload, Relation, product
+
+
+def _moved(x: Tensor, content: Content) -> Tensor:
+    return Tensor.of_content(x.dtype, np.asarray(content, object))
+
+
+def _fixed(shape: Sequence[Dim]) -> tuple[int, ...] | None:
+    constants = [extent.constant for extent in shape]
+    return None if None in constants else tuple(c for c in constants if c is not None)
+
+
+def reshaped(context: Context, x: Tensor, shape: Sequence[Dim]) -> Tensor:
+    """reshape, of known elements too."""
+    fixed = _fixed(shape)
+    if x.content is not None and fixed is not None and int(np.prod(fixed, dtype=object)) == x.content.size:
+        return _moved(x, x.content.reshape(fixed))
+    return context.reshape(x, shape)
+
+
+def _reshape(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, target = all_of(node, operands)
+    wanted = context.dims(target, "the target shape")
+    if target.rank != 1:
+        raise node.broken("the target shape must be a vector")
+    copies = not node.flag("allowzero", False)
+    shape: list[Dim | None] = []
+    for axis, extent in enumerate(wanted):
+        if extent == 0 and copies:
+            if axis >= x.rank:
+                raise node.broken(f"there is no axis {axis} to copy the extent of")
+            extent = x.shape[axis]
+        if extent.constant is not None and extent.constant < -1:
+            raise node.broken(f"the target extent {extent} is negative")
+        shape.append(None if extent == -1 else extent)
+    return reshaped(context, x, _fill(context, node, x, shape))
+
+
+def _fill(context: Context, node: Node, x: Tensor, shape: list[Dim | None]) -> list[Dim]:
+    """The one missing extent by division; a fixed batch of the file gives way to the caller's symbol."""
+    known = [extent for extent in shape if extent is not None]
+    missing = len(shape) - len(known)
+    if missing > 1:
+        raise node.broken("two target extents are -1")
+    if missing == 0:
+        return _rebatch(context, x, known)
+    total, rest = x.type.elements, product(known)
+    if rest == 0:
+        raise node.broken("an extent of -1 cannot be found beside 0")
+    found = total.exact_div(rest)
+    if found is None:
+        rebatched = _rebatch_beside(context, x, shape, total)
+        if rebatched is not None:
+            return rebatched
+        found = total // rest
+        context.guard(found * rest, total)
+    return [found if extent is None else extent for extent in shape]
+
+
+def _rebatch(context: Context, x: Tensor, shape: list[Dim]) -> list[Dim]:
+    """Where the first extent is the file's fixed batch and the rest is filled exactly, the batch stays symbolic."""
+    if not shape or not x.shape or (x.type.elements - product(shape)).constant == 0:
+        return shape
+    for symbol, fixed in context.rebatched.items():
+        if shape[0] == fixed and x.type.elements == product(shape[1:]) * Dim.symbol(symbol):
+            return [Dim.symbol(symbol), *shape[1:]]
+    return shape
+
+
+def _rebatch_beside(context: Context, x: Tensor, shape: list[Dim | None], total: Dim) -> list[Dim] | None:
+    """The same with an extent of -1: the file's batch in front would not divide exactly."""
+    for symbol, fixed in context.rebatched.items():
+        if shape[0] is not None and shape[0] == fixed:
+            first = Dim.symbol(symbol)
+            rest = product(extent for extent in shape[1:] if extent is not None) * first
+            found = total.exact_div(rest)
+            if found is not None:
+                return [first, *(found if extent is None else extent for extent in shape[1:])]
+    return None
+
+
+def _flatten(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, axis = need(node, operands, 0), node.integer("axis", 1)
+    if not -x.rank <= axis <= x.rank:
+        raise node.broken(f"axis {axis} is outside of rank {x.rank}")
+    axis = axis + x.rank if axis < 0 else axis
+    return reshaped(context, x, [product(x.shape[:axis]), product(x.shape[axis:])])
+
+
+def _axes(context: Context, node: Node, operands: Operands, index: int = 1) -> tuple[int, ...] | None:
+    """Axes from the attribute (old opsets) or the input; None when neither is given."""
+    given = optional(operands, index)
+    if given is not None:
+        return tuple(context.ints(given, "the axes"))
+    return node.integers("axes") if node.has("axes") else None
+
+
+def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, axes = need(node, operands, 0), _axes(context, node, operands)
+    if axes is None:
+        if any(extent.constant is None for extent in x.shape):
+            raise node.unsupported("no axes on a symbolic shape")
+        axes = tuple(axis for axis, extent in enumerate(x.shape) if extent == 1)
+    dropped = resolve_axes(axes, x.rank)
+    for axis in dropped:
+        context.guard(x.shape[axis], 1)
+    return reshaped(context, x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
+
+
+def _unsqueeze(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, axes = need(node, operands, 0), _axes(context, node, operands)
+    if axes is None:
+        raise node.broken("its axes are missing")
+    added = resolve_axes(axes, x.rank + len(axes))
+    rest = iter(x.shape)
+    shape = [Dim.of(1) if axis in added else next(rest) for axis in range(x.rank + len(added))]
+    return reshaped(context, x, shape)
+
+
+def _transpose(context: Context, node: Node, operands: Operands) -> Tensor:
+    x = need(node, operands, 0)
+    perm = node.integers("perm", tuple(reversed(range(x.rank))))
+    if sorted(perm) != list(range(x.rank)):
+        raise node.broken(f"perm {list(perm)} does not permute rank {x.rank}")
+    return _moved(x, x.content.transpose(perm)) if x.content is not None else context.transpose(x, perm)
+
+
+def _concat(context: Context, node: Node, operands: Operands) -> Tensor:
+    tensors = all_of(node, operands)
+    axis = resolve_axis(node.integer("axis"), tensors[0].rank)
+    if any(tensor.rank != tensors[0].rank for tensor in tensors):
+        raise node.broken("its inputs have different ranks")
+    contents = [tensor.content for tensor in tensors if tensor.content is not None]
+    if len(contents) == len(tensors) and sum(content.size for content in contents) <= MAX_CONTENT:
+        return _moved(tensors[0], np.concatenate(contents, axis))
+    return context.concat(tensors, axis)
+
+
+def _expand(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, target = all_of(node, operands)
+    shape = context.common([x.shape, tuple(context.dims(target, "the target shape"))])
+    fixed = _fixed(shape)
+    if x.content is not None and fixed is not None and int(np.prod(fixed, dtype=object)) <= MAX_CONTENT:
+        return _moved(x, np.broadcast_to(x.content, fixed))
+    return context.stretch(x, shape)
+
+
+def _tile(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, given = all_of(node, operands)
+    repeats = context.dims(given, "the repeats")
+    if len(repeats) != x.rank or any(known_at_least(-repeat, 1) for repeat in repeats):
+        raise node.broken("it needs one repeat an axis, none of them negative")
+    apart = [extent for pair in zip([Dim.of(1)] * x.rank, x.shape, strict=True) for extent in pair]
+    wide = [extent for pair in zip(repeats, x.shape, strict=True) for extent in pair]
+    stretched = context.stretch(context.reshape(x, apart), tuple(wide))
+    return context.reshape(stretched, [repeat * extent for repeat, extent in zip(repeats, x.shape, strict=True)])
+
+
+def _gather(context: Context, node: Node, operands: Operands) -> Tensor:
+    data, indices = all_of(node, operands)
+    axis = resolve_axis(node.integer("axis", 0), data.rank)
+    extent = data.shape[axis]
+    if indices.content is None:
+        wrapped = context.binary("add", indices, context.count(extent, indices.dtype))
+        picked = context.emit("select", context.number("lt", indices, 0), wrapped, indices)
+        return context.emit("gather", data, picked, axis=axis)
+    places = [_place(context, index, extent) for index in indices.content.ravel()]
+    fixed = _fixed(places)
+    if data.content is not None and fixed is not None:
+        return _moved(data, np.take(data.content, np.array(fixed, int).reshape(indices.content.shape), axis))
+    if len(places) == 1:
+        kept = context.slice(data, axis, places[0], 1)
+        return context.reshape(kept, [*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]])
+    known = Tensor.of_content(indices.dtype, to_content(places, indices.content.shape))
+    return context.emit("gather", data, known, axis=axis)
+
+
+def _place(context: Context, index: Dim, extent: Dim) -> Dim:
+    """A negative index counts from the end; guards keep it within the extent."""
+    if index.constant is not None and index.constant < 0:
+        index = index + extent
+    context.guard(0, index, Relation.AT_MOST)
+    context.guard(index + 1, extent, Relation.AT_MOST)
+    return index
+
+
+def _split(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
+    x, given = need(node, operands, 0), optional(operands, 1)
+    axis, parts = resolve_axis(node.integer("axis", 0), x.rank), len(node.outputs)
+    if given is not None or node.has("split"):
+        sizes = context.dims(given, "the sizes") if given is not None else list(map(Dim.of, node.integers("split")))
+        if len(sizes) != parts:
+            raise node.broken(f"it has {parts} outputs for {len(sizes)} sizes")
+        context.guard(sum(sizes, Dim.of(0)), x.shape[axis])
+    else:
+        sizes = _even_parts(node, x.shape[axis], parts)
+    starts = [sum(sizes[:at], Dim.of(0)) for at in range(parts)]
+    return tuple(context.slice(x, axis, start, size) for start, size in zip(starts, sizes, strict=True))
+
+
+def _even_parts(node: Node, extent: Dim, parts: int) -> list[Dim]:
+    """Equal sizes; since opset 18 the last may be smaller."""
+    even = extent.exact_div(parts)
+    if even is not None:
+        return [even] * parts
+    if node.opset < 18 or extent.constant is None:
+        raise node.broken(f"{extent} does not split into {parts} equal parts")
+    size = -(-extent.constant // parts)
+    if size * (parts - 1) >= extent.constant:
+        raise node.broken(f"{extent} does not split into {parts} parts")
+    return [Dim.of(size)] * (parts - 1) + [extent - size * (parts - 1)]
+
+
+def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, mode = need(node, operands, 0), node.text("mode", "constant")
+    if mode != "constant":
+        raise node.unsupported(f"the mode {mode}")
+    widths = (
+        list(map(Dim.of, node.integers("pads")))
+        if node.opset < 11
+        else context.dims(need(node, operands, 1), "the pads")
+    )
+    axes = _pad_axes(context, node, operands, x.rank)
+    if len(widths) != 2 * len(axes):
+        raise node.broken("it needs two pads an axis")
+    low, high = [Dim.of(0)] * x.rank, [Dim.of(0)] * x.rank
+    for at, axis in enumerate(axes):
+        low[axis], high[axis] = widths[at], widths[at + len(axes)]
+    return pad(context, x, low, high, _pad_value(context, node, operands, x))
+
+
+def _pad_axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...]:
+    given = optional(operands, 3)
+    return tuple(range(rank)) if given is None else resolve_axes(context.ints(given, "the axes"), rank)
+
+
+def _pad_value(context: Context, node: Node, operands: Operands, x: Tensor) -> float:
+    given = optional(operands, 2)
+    if node.opset < 11:
+        return node.number("value", 0.0)
+    return 0.0 if given is None else context.floats(given, "the value")[0]
+
+
+def pad(context: Context, x: Tensor, low: list[Dim], high: list[Dim], value: float) -> Tensor:
+    """pad; negative widths cut off."""
+    for axis in range(x.rank):
+        cut_low, cut_high = _cut(low[axis]), _cut(high[axis])
+        if cut_low or cut_high:
+            size = x.shape[axis] - cut_low - cut_high
+            context.guard(0, size, Relation.AT_MOST)
+            x = context.slice(x, axis, cut_low, size)
+            low[axis], high[axis] = low[axis] + cut_low, high[axis] + cut_high
+    if all(width == 0 for width in (*low, *high)):
+        return x
+    plain = value if x.dtype.is_float else int(value)
+    return context.emit("pad", x, low=tuple(low), high=tuple(high), value=Payload.scalar(x.dtype, plain))
+
+
+def _cut(width: Dim) -> int:
+    return max(0, -(width.constant or 0))
+
+
+def _depth_to_space(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, block = need(node, operands, 0), node.integer("blocksize")
+    if x.rank != 4 or block < 1:
+        raise node.broken("it needs rank 4 and a positive block size")
+    n, c, h, w = x.shape
+    inner = c.exact_div(block * block)
+    if inner is None:
+        raise node.broken(f"{c} channels do not divide by {block * block}")
+    columns_first = node.text("mode", "DCR") == "CRD"
+    split: list[Dim | int] = [n, inner, block, block, h, w] if columns_first else [n, block, block, inner, h, w]
+    perm = [0, 1, 4, 2, 5, 3] if columns_first else [0, 3, 4, 1, 5, 2]
+    apart = context.transpose(context.reshape(x, split), perm)
+    return context.reshape(apart, [n, inner, h * block, w * block])
+
+
+def _space_to_depth(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, block = need(node, operands, 0), node.integer("blocksize")
+    if x.rank != 4 or block < 1:
+        raise node.broken("it needs rank 4 and a positive block size")
+    n, c, h, w = x.shape
+    rows, columns = h // block, w // block
+    context.guard(rows * block, h)
+    context.guard(columns * block, w)
+    apart = context.reshape(x, [n, c, rows, Dim.of(block), columns, Dim.of(block)])
+    return context.reshape(context.transpose(apart, [0, 3, 5, 1, 2, 4]), [n, c * block * block, rows, columns])
+
+
+def _same(context: Context, node: Node, operands: Operands) -> Tensor:
+    return need(node, operands, 0)
+
+
+def _dropout(context: Context, node: Node, operands: Operands) -> Tensor:
+    training = optional(operands, 2)
+    if training is not None and context.ints(training, "training_mode") != [0]:
+        raise node.unsupported("training mode")
+    if len([name for name in node.outputs if name]) > 1:
+        raise node.unsupported("the mask output")
+    return need(node, operands, 0)
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("Reshape", _reshape),
+    Entry("Flatten", _flatten),
+    Entry("Squeeze", _squeeze),
+    Entry("Unsqueeze", _unsqueeze),
+    Entry("Transpose", _transpose),
+    Entry("Concat", _concat),
+    Entry("Expand", _expand, since=8),
+    Entry("Tile", _tile),
+    Entry("Gather", _gather),
+    Entry("Split", _split),
+    Entry("Pad", _pad),
+    Entry("DepthToSpace", _depth_to_space),
+    Entry("SpaceToDepth", _space_to_depth),
+    Entry("Identity", _same),
+    Entry("Dropout", _dropout),
+)

@@ -1,0 +1,58 @@
+"""Bytes → ModelProto, with the checks that need no translation."""
+
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from cuvil_core.errors import MissingError, ModelError, SizeError
+
+MAX_MODEL_BYTES = (1 << 31) - 1
+"""Protobuf itself cannot hold more in one message."""
+MAX_NODES = 200_000
+NEWEST_OPSET = 28
+OLDEST_OPSET = 7
+
+
+def read(source: Path | bytes) -> tuple[onnx.ModelProto, Path | None]:
+    """The parsed model and the folder of its external data (None for bytes)."""
+    if isinstance(source, bytes):
+        return _parse(source), None
+    try:
+        if source.stat().st_size > MAX_MODEL_BYTES:
+            raise SizeError(f"{source.name} is larger than {MAX_MODEL_BYTES} bytes; keep weights as external data.")
+        data = source.read_bytes()
+    except OSError as error:
+        raise MissingError(f"{source.name} cannot be read ({error.strerror}); correct the path.") from error
+    return _parse(data), source.resolve().parent
+
+
+def _parse(data: bytes) -> onnx.ModelProto:
+    if len(data) > MAX_MODEL_BYTES:
+        raise SizeError(f"The model is larger than {MAX_MODEL_BYTES} bytes; keep weights as external data.")
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError as error:
+        raise ModelError("The file is not an ONNX model or is truncated; fetch or export it again.") from error
+    if not model.HasField("graph") or not model.graph.output:
+        raise ModelError("The file holds no ONNX graph with outputs; fetch or export the model again.")
+    if len(model.graph.node) > MAX_NODES:
+        raise SizeError(f"The graph has {len(model.graph.node)} nodes, more than {MAX_NODES}; split the model.")
+    return model
+
+
+def opsets(model: onnx.ModelProto) -> dict[str, int]:
+    """Domain → opset version; the default domain is the empty string."""
+    found: dict[str, int] = {}
+    for entry in model.opset_import:
+        domain = "" if entry.domain == "ai.onnx" else entry.domain
+        if domain in found and found[domain] != entry.version:
+            raise ModelError(f"The model imports two opsets of domain {domain!r}; export it again.")
+        found[domain] = entry.version
+    version = found.get("")
+    if version is None:
+        raise ModelError("The model does not say which ONNX opset it uses; export it again.")
+    if not OLDEST_OPSET <= version <= NEWEST_OPSET:
+        raise ModelError(f"ONNX opset {version} is outside of {OLDEST_OPSET}..{NEWEST_OPSET}; convert the model.")
+    return found

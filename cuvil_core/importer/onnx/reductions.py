@@ -1,0 +1,77 @@
+"""Sums, means, extremes and norms over axes; places of extremes."""
+
+from collections.abc import Callable
+
+from cuvil_core.importer.onnx.context import Context, resolve_axes, resolve_axis
+from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, need, optional
+from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.tensor import Tensor
+
+Reduction = Callable[[Context, Tensor, tuple[int, ...], bool], Tensor]
+
+
+def _reduction(compute: Reduction) -> Translate:
+    def translate(context: Context, node: Node, operands: Operands) -> Tensor:
+        x = need(node, operands, 0)
+        axes = _axes(context, node, operands, x.rank)
+        return x if axes is None else compute(context, x, axes, node.flag("keepdims", True))
+
+    return translate
+
+
+def _axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...] | None:
+    """The axes; all where none are given, None where the node then does nothing."""
+    given = optional(operands, 1)
+    named = context.ints(given, "the axes") if given is not None else list(node.integers("axes", ()))
+    if not named:
+        return None if node.flag("noop_with_empty_axes", False) else tuple(range(rank))
+    return resolve_axes(named, rank)
+
+
+def _plain(kind: str) -> Reduction:
+    return lambda context, x, axes, keep: context.reduce(kind, x, axes, keep)
+
+
+def _square(context: Context, x: Tensor) -> Tensor:
+    return context.emit("mul", x, x)
+
+
+def _log_sum_exp(context: Context, x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    top = context.reduce("max", x, axes)
+    total = context.reduce("sum", context.emit("exp", context.binary("sub", x, top)), axes)
+    result = context.emit("add", context.emit("log", total), top)
+    shape = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
+    return result if keep else context.reshape(result, shape)
+
+
+def _arg(kind: str) -> Translate:
+    def translate(context: Context, node: Node, operands: Operands) -> Tensor:
+        x = need(node, operands, 0)
+        axis = resolve_axis(node.integer("axis", 0), x.rank)
+        last = node.flag("select_last_index", False)
+        result = context.emit("arg_reduce", x, kind=kind, axis=axis, select_last=last)
+        shape = [extent if at != axis else 1 for at, extent in enumerate(x.shape)]
+        return context.reshape(result, shape) if node.flag("keepdims", True) else result
+
+    return translate
+
+
+_REDUCTIONS: dict[str, Reduction] = {
+    "ReduceSum": _plain("sum"),
+    "ReduceMax": _plain("max"),
+    "ReduceMin": _plain("min"),
+    "ReduceProd": _plain("prod"),
+    "ReduceMean": lambda context, x, axes, keep: context.mean(x, axes, keep),
+    "ReduceL1": lambda context, x, axes, keep: context.reduce("sum", context.emit("abs", x), axes, keep),
+    "ReduceL2": lambda context, x, axes, keep: context.emit(
+        "sqrt", context.reduce("sum", _square(context, x), axes, keep)
+    ),
+    "ReduceSumSquare": lambda context, x, axes, keep: context.reduce("sum", _square(context, x), axes, keep),
+    "ReduceLogSum": lambda context, x, axes, keep: context.emit("log", context.reduce("sum", x, axes, keep)),
+    "ReduceLogSumExp": _log_sum_exp,
+}
+ENTRIES: tuple[Entry, ...] = (
+    *(Entry(op_type, _reduction(compute)) for op_type, compute in _REDUCTIONS.items()),
+    Entry("ArgMax", _arg("max")),
+    Entry("ArgMin", _arg("min")),
+)

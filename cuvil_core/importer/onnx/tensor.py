@@ -1,0 +1,74 @@
+"""What the importer knows of a tensor before it decides whether an op is needed for it."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cuvil_core.ir import Dim, DType, Payload, TensorType, Value
+
+Content: TypeAlias = np.ndarray[Any, Any]
+"""An object array of Dims."""
+MAX_CONTENT = 1024
+"""Shape arithmetic is followed for tensors of at most so many elements."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """A type and one or more ways to have the data: a value of the graph, a constant, known elements."""
+
+    type: TensorType
+    value: Value | None = None
+    payload: Payload | None = None
+    content: Content | None = None
+    """Elements as dims, for integers, bools (0 and 1) and floats cast from integers."""
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The shape of the type."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the type."""
+        return self.type.dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.type.shape)
+
+    @staticmethod
+    def of_value(value: Value) -> "Tensor":
+        """A tensor that the graph computes."""
+        return Tensor(value.type, value=value)
+
+    @staticmethod
+    def of_payload(payload: Payload) -> "Tensor":
+        """A constant; small ones of integers and bools have known elements."""
+        type = TensorType.of(payload.dtype, list(payload.shape))
+        whole = not payload.dtype.is_float and payload.elements <= MAX_CONTENT
+        content = to_content([int(value) for value in payload.values()], payload.shape) if whole else None
+        return Tensor(type, payload=payload, content=content)
+
+    @staticmethod
+    def of_content(dtype: DType, content: Content) -> "Tensor":
+        """A tensor of known elements."""
+        return Tensor(TensorType.of(dtype, list(content.shape)), content=content)
+
+    def numbers(self) -> list[float] | None:
+        """The elements as numbers when all are known, else None."""
+        if self.payload is not None and self.payload.elements <= MAX_CONTENT:
+            return [float(value) for value in self.payload.values()]
+        constants = None if self.content is None else [dim.constant for dim in self.content.ravel()]
+        if constants is None or None in constants:
+            return None
+        return [float(value) for value in constants if value is not None]
+
+
+def to_content(values: "list[int] | list[Dim] | list[Dim | int]", shape: tuple[int, ...]) -> Content:
+    """An object array of dims in row-major order."""
+    content = np.empty(len(values), object)
+    for at, value in enumerate(values):
+        content[at] = Dim.of(value)
+    return content.reshape(shape)

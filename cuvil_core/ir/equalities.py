@@ -1,0 +1,57 @@
+"""Rewrites extents by what guards say is equal, so that equal extents get one spelling."""
+
+from collections.abc import Iterable
+
+from cuvil_core.ir.dims import Dim
+from cuvil_core.ir.graph import Guard, Relation
+
+MAX_STEPS = 16
+"""Guards of a broken model may rewrite in circles; then a dim keeps its last spelling."""
+
+
+def spelling(dim: Dim) -> tuple[bool, int, str]:
+    """The order of simplicity: a number before a symbol before a longer formula."""
+    text = str(dim)
+    return dim.constant is None, len(text), text
+
+
+class Equalities:
+    """The equality guards of a graph, as rewrites from the longer side to the shorter.
+
+    A side that is one symbol is replaced within floor divisions too; one that is a single term c * atoms is replaced in
+    every term that holds it; any other only where a whole dim is a multiple of it.
+    """
+
+    def __init__(self, guards: Iterable[Guard]) -> None:
+        pairs = [sorted((g.left, g.right), key=spelling) for g in guards if g.relation is Relation.EQUAL]
+        self._rewrites = [(longer, shorter) for shorter, longer in pairs]
+
+    def canonical(self, dim: Dim) -> Dim:
+        """The dim in the simplest spelling that the guards allow."""
+        if not self._rewrites or dim.constant is not None:
+            return dim
+        for _ in range(MAX_STEPS):
+            before = dim
+            for longer, shorter in self._rewrites:
+                dim = _rewrite(dim, longer, shorter)
+            if dim == before:
+                break
+        return dim
+
+
+def _rewrite(dim: Dim, longer: Dim, shorter: Dim) -> Dim:
+    if dim == longer:
+        return shorter
+    if longer.constant is not None:
+        return dim
+    if str(longer) in longer.symbols:
+        return dim.substitute({str(longer): shorter})
+    if len(longer.terms) > 1:
+        factor = dim.exact_div(longer)
+        return dim if factor is None else factor * shorter
+    total = Dim.of(0)
+    for term in dim.terms:
+        part = Dim((term,))
+        factor = part.exact_div(longer)
+        total = total + (part if factor is None else factor * shorter)
+    return total
