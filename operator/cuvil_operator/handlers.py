@@ -5,6 +5,7 @@ cancels foreign tasks of its loop when it ends.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import os
@@ -19,8 +20,8 @@ from cuvil_operator.gateways.protocols import Document, Resource
 
 log = logging.getLogger(__name__)
 
-SERVER_TIMEOUT = 600.0
-"""Seconds after which a watch is opened anew."""
+SERVER_TIMEOUT = 600
+"""Whole seconds after which a watch is opened anew; the API server refuses a fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Watcher:
         self._watches = watches
         self._namespaces = namespaces
         self._seen = seen
-        self._stop = threading.Event()
+        self._kopf_loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
         self.ended: asyncio.Future[BaseException | None] = self._loop.create_future()
 
@@ -54,7 +56,9 @@ class Watcher:
 
     def stop(self) -> None:
         """Ask kopf to end; does not wait."""
-        self._stop.set()
+        if self._kopf_loop is not None and self._stop is not None:
+            with contextlib.suppress(RuntimeError):  # its loop has ended already
+                self._kopf_loop.call_soon_threadsafe(self._stop.set)
 
     def _run(self) -> None:
         fault: BaseException | None = None
@@ -69,6 +73,10 @@ class Watcher:
             self.ended.set_result(fault)
 
     async def _operate(self) -> None:
+        # An event of kopf's own loop: it waits for a threading one in a thread that nothing can end.
+        self._kopf_loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        # One line an event at INFO would drown the controller's own.
+        logging.getLogger("kopf.objects").setLevel(logging.WARNING)
         # kopf warns that it handles no signals outside the main thread: that is meant, the main loop does.
         logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
         await kopf.operator(
@@ -111,7 +119,7 @@ def _settings(watches: Sequence[Watch]) -> kopf.OperatorSettings:
     settings.networking.request_timeout = 30.0
     settings.networking.connect_timeout = 5.0
     settings.watching.server_timeout = SERVER_TIMEOUT
-    settings.watching.client_timeout = SERVER_TIMEOUT + 30.0
+    settings.watching.client_timeout = SERVER_TIMEOUT + 30
     settings.watching.connect_timeout = 5.0
     settings.queueing.idle_timeout = 1.0
     settings.queueing.exit_timeout = 0.5
