@@ -19,7 +19,7 @@ from cuvil_operator.election import Election, LeaseTerms
 from cuvil_operator.errors import GiveUpError, OperatorError
 from cuvil_operator.gateways.clock import SystemClock
 from cuvil_operator.gateways.connect import connect
-from cuvil_operator.gateways.failures import KubernetesUnavailable
+from cuvil_operator.gateways.failures import KubernetesDenied, KubernetesUnavailable
 from cuvil_operator.gateways.fence import Fence
 from cuvil_operator.gateways.kubernetes_api import ApiKubernetes
 from cuvil_operator.gateways.lease_api import ApiLeases
@@ -61,6 +61,7 @@ class Process:
         self._settings = settings
         self._clock = SystemClock()
         self._fence = Fence(self._clock)
+        self._prometheus = ApiPrometheus(settings.prometheus_url, settings.prometheus_timeout_s)
         self._metrics = Metrics(_version())
         self._health = WatchHealth(self._clock, WATCH_GRACE)
         self._queue = WorkQueue(self._clock)
@@ -110,8 +111,7 @@ class Process:
             await self._election.release()
 
     async def _lead(self, kubernetes: ApiKubernetes, scope: Scope, election: Election) -> None:
-        prometheus = ApiPrometheus(self._settings.prometheus_url, self._settings.prometheus_timeout_s)
-        reconciler = Reconciler(kubernetes, prometheus, self._clock, self._settings.platform, self._metrics)
+        reconciler = Reconciler(kubernetes, self._prometheus, self._clock, self._settings.platform, self._metrics)
         workers = Workers(self._queue, reconciler.turn, self._clock, self._metrics)
         self._resync = Resync(
             kubernetes, self._queue, self._health, self._clock, self._metrics, scope, self._settings.resync_s
@@ -170,6 +170,12 @@ class Process:
         while True:
             try:
                 return await kubernetes.knows(resource, namespace)
+            except KubernetesDenied as fault:
+                where = f"in namespace {namespace}" if namespace else "in the whole cluster"
+                raise GiveUpError(
+                    f"{fault}; bind the chart's role to this ServiceAccount, so that it may list and watch "
+                    f"{resource.plural} {where}"
+                ) from fault
             except KubernetesUnavailable as fault:
                 if self._clock.monotonic() > until:
                     raise

@@ -10,6 +10,7 @@ import requests
 from prometheus_api_client import PrometheusApiClientException, PrometheusConnect
 from urllib3.util.retry import Retry
 
+from cuvil_operator.errors import SettingsError
 from cuvil_operator.gateways.protocols import QueryAnswer, QueryFailure, Series, SourceFault
 
 MOST_BYTES = 8 << 20
@@ -43,7 +44,7 @@ class ApiPrometheus:
     def __init__(self, url: str, timeout: float, token: Callable[[], str] = str) -> None:
         """Take the base address, the seconds a query may take, and a source of the bearer token (empty: none).
 
-        Raises ValueError where the address is not an http(s) URL.
+        Raises SettingsError where the address is not an http(s) URL.
         """
         check_url(url)
         self._client = PrometheusConnect(url=url.rstrip("/"), retry=Retry(total=0), session=BoundedSession())
@@ -100,13 +101,13 @@ def _refused(expression: str, said: str) -> QueryFailure:
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError with the cure where this is no address of a Prometheus."""
+    """Raise SettingsError with the cure where this is no address of a Prometheus."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError(
+        raise SettingsError(
             "the Prometheus address is not an http(s) URL: give something like http://prometheus.monitoring:9090"
         )

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from cuvil_operator.errors import SettingsError
 from cuvil_operator.gateways import prometheus_api
 from cuvil_operator.gateways.prometheus_api import ApiPrometheus
 from cuvil_operator.gateways.protocols import QueryAnswer, QueryFailure, SourceFault
@@ -123,5 +124,5 @@ def test_an_endless_answer_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("url", ["", "prometheus:9090", "ftp://p:9090", "http://", "http://p:notaport", "http://p:0"])
 def test_an_address_that_is_none_is_refused_at_the_start(url: str) -> None:
     """A malformed address is one sentence with the cure, before any query."""
-    with pytest.raises(ValueError, match="give something like http"):
+    with pytest.raises(SettingsError, match="give something like http"):
         ApiPrometheus(url, 2.0)
