@@ -5,7 +5,7 @@ import http.client
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -93,7 +93,8 @@ def _file(destination: Path | None) -> Iterator[IO[bytes] | None]:
             f"cannot write {destination}: {cause}; free space or choose another folder"
         ) from fault
     finally:
-        partial.unlink(missing_ok=True) if destination.parent.is_dir() else None
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def _too_large(url: str, wanted: Expected) -> SizeError:

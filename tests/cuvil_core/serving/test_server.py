@@ -18,6 +18,9 @@ from tritonclient.utils import InferenceServerException
 
 import handmade
 import serving_process
+import web_server
+from cuvil_core.contract import ServingSettings
+from cuvil_core.fetching import push_artifact
 
 MODEL = "/v2/models/tiny"
 SLOW = handmade.SOURCE.replace(
@@ -242,6 +245,18 @@ def test_artifacts_that_are_not_admitted(tmp_path: Path, case: str) -> None:
     last = serving_process.log_lines(server)[-1]
     assert last["level"] == "critical" and sentence in last["message"] and "traceback" not in last
     assert json.loads((tmp_path / "why").read_text())["code"] == code
+
+
+def test_artifact_from_a_registry(tmp_path: Path) -> None:
+    """A server pulls its artifact by digest, and after a restart serves it with the registry away."""
+    (tmp_path / "a.cuvil").write_bytes(handmade.artifact())
+    with web_server.serving(web_server.MemoryRegistry().page) as host:
+        stored = push_artifact(tmp_path / "a.cuvil", f"{host}/a/b")
+        settings = ServingSettings("tiny", "0123456789ab", stored.reference, stored.sha256, 0.7)
+        with serving_process.running(tmp_path, settings) as server:
+            assert ask(server.address)[0] == 200
+    with serving_process.running(tmp_path, settings) as server:
+        assert ask(server.address)[0] == 200
 
 
 def test_altered_artifact_is_not_loaded(tmp_path: Path) -> None:
