@@ -4,6 +4,7 @@ import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -11,8 +12,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import pytest
 import yaml
 
-from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus
+from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, Step
 from cuvil_operator.api.codec import camel, without_none
+from cuvil_operator.decide.split import unreachable
 
 ROOT = Path(__file__).parents[2]
 CRD = yaml.safe_load((ROOT / "crds/cuvilmodel.yaml").read_text())
@@ -168,3 +170,13 @@ def test_every_field_is_described() -> None:
     bare = ("key", "operator", "value", "effect", "tolerationSeconds", "requests", "limits", "min", "max")
     named = [n for part in ("spec", "status") for n in nodes(SCHEMA[part], part) if not n[0].endswith("[]")]
     assert not [where for where, node in named if "description" not in node and where.rsplit(".")[-1] not in bare]
+
+
+def test_what_apply_accepts_pods_can_reach() -> None:
+    """The schema's rule on coarse weights admits no step that the operator would then refuse."""
+    for replicas in range(1, 60):
+        for weight in range(1, 100):
+            admitted = weight * (replicas + 1) >= 50
+            assert not (admitted and unreachable(replicas, (Step(weight, timedelta(minutes=1)),)))
+    rules = SCHEMA["spec"]["x-kubernetes-validations"]
+    assert any("s.weight * (self.serving.replicas + 1) >= 50" in one["rule"] for one in rules)
