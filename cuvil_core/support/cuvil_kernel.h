@@ -4,7 +4,6 @@
 
 #include "cuvil.h"
 
-#include <immintrin.h>
 #include <stdint.h>
 
 #define CUVIL_INLINE static inline __attribute__((always_inline, unused))
@@ -49,12 +48,12 @@ CUVIL_INLINE void cuvil_launch_kernel(cuvil_pool *pool, cuvil_kernel *kernel, vo
 /* Denormals as zero, in operands and results, until the returned state is restored. */
 CUVIL_INLINE uint32_t cuvil_flush_denormals(void)
 {
-    uint32_t before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040u);
+    uint32_t before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before | 0x8040u);
     return before;
 }
 
-CUVIL_INLINE void cuvil_restore_denormals(uint32_t before) { _mm_setcsr((_mm_getcsr() & ~0x8040u) | (before & 0x8040u)); }
+CUVIL_INLINE void cuvil_restore_denormals(uint32_t before) { __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~0x8040u) | (before & 0x8040u)); }
 
 CUVIL_INLINE int64_t cuvil_min(int64_t a, int64_t b) { return a < b ? a : b; }
 CUVIL_INLINE int64_t cuvil_max(int64_t a, int64_t b) { return a > b ? a : b; }

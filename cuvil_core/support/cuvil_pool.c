@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "cuvil.h"
 
-#include <immintrin.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -74,11 +73,11 @@ static void run_part(struct pool *pool, int32_t part, int32_t tasks)
 static uint64_t next_launch(struct pool *pool, uint32_t seen)
 {
     for (;;) {
-        uint64_t begin = __rdtsc();
-        while (atomic_load_explicit(&pool->active, memory_order_relaxed) > 0 && __rdtsc() - begin < SPIN_TICKS) {
+        uint64_t begin = __builtin_ia32_rdtsc();
+        while (atomic_load_explicit(&pool->active, memory_order_relaxed) > 0 && __builtin_ia32_rdtsc() - begin < SPIN_TICKS) {
             uint64_t launch = atomic_load_explicit(&pool->launch, memory_order_acquire);
             if (generation_of(launch) != seen) return launch;
-            _mm_pause();
+            __builtin_ia32_pause();
         }
         atomic_fetch_add(&pool->sleepers, 1);
         if (generation_of(atomic_load(&pool->launch)) == seen)
@@ -139,10 +138,10 @@ static void run_alone(cuvil_task *task, void *context, int32_t tasks)
 
 static void wait_for_others(struct pool *pool)
 {
-    uint64_t begin = __rdtsc();
+    uint64_t begin = __builtin_ia32_rdtsc();
     while (atomic_load_explicit(&pool->pending, memory_order_acquire) > 0) {
-        _mm_pause();
-        if (__rdtsc() - begin > YIELD_TICKS) sched_yield();
+        __builtin_ia32_pause();
+        if (__builtin_ia32_rdtsc() - begin > YIELD_TICKS) sched_yield();
     }
 }
 
