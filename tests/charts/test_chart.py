@@ -39,8 +39,8 @@ priorityClassName: system-cluster-critical
 podAnnotations: {example.com/a: b}
 podLabels: {team: ml}
 monitoring:
-  podMonitor: {enabled: true, labels: {release: main}}
-  rules: {enabled: true, labels: {release: main}}
+  podMonitor: {interval: 1s, labels: {release: main}}
+  rules: {labels: {release: main}}
 """
 
 
@@ -162,6 +162,12 @@ def test_namespaced_operator_has_no_rights_elsewhere(full: list[str]) -> None:
     assert cluster["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
     roles = {one["metadata"]["namespace"] for one in found if one["kind"] == "Role"}
     assert roles == {"cuvil-system", "vision", "speech"}
+
+
+def test_monitoring_can_be_left_out() -> None:
+    """A cluster without prometheus-operator can have the chart, with no kind of its CRDs."""
+    found = documents(NEEDED, "--set", "monitoring.podMonitor.enabled=false,monitoring.rules.enabled=false")
+    assert not [one for one in found if one["apiVersion"].startswith("monitoring.coreos.com")]
 
 
 def test_operator_rules_are_sound(tmp_path: Path, full: list[str]) -> None:
