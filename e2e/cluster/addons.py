@@ -1,7 +1,7 @@
 """What runs on the cluster before any story: name server, registry, Gateway, Prometheus and Alertmanager.
 
-Manifests lie in `manifests/`, filled in by `values`. Traefik and prometheus-operator run as host processes: they need no
-image, no RBAC, and Traefik's entry points are then reachable from the host and from every pod at the node's address.
+Manifests lie in `manifests/`, filled in by `values`. Traefik and prometheus-operator run as host processes: they need
+no image and no RBAC, and Traefik's entry points are reachable from the host and from every pod at the node's address.
 """
 
 from __future__ import annotations

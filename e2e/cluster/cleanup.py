@@ -1,7 +1,7 @@
 """Removes a cluster whole: processes, pods, mounts, network, cgroups, files; also what a killed run left.
 
-Nothing here trusts a record of what was started: processes are found by their mark, pods by their cgroup, mounts by their
-path, the bridge by its alias.
+Nothing here trusts a record of what was started: processes are found by their mark, pods by their cgroup, mounts by
+their path, the bridge by its alias.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from e2e.cluster import addons, images, lifecycle
 from e2e.cluster.errors import ClusterError
-from e2e.cluster.programs import Programs
+from e2e.cluster.programs import MODULES, Programs
 from e2e.cluster.progress import say
 from e2e.cluster.settings import API_PORT, REGISTRY, REGISTRY_SERVICE, Settings, from_environment
 
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     programs = _command(
         commands, "programs", _programs, "build programs (kubectl, helm, promtool, …) and print their paths"
     )
-    programs.add_argument("names", nargs="+")
+    programs.add_argument("names", nargs="*", help="all of them when none is named")
     return parser
 
 
@@ -125,7 +125,8 @@ def _kubeconfig(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def _programs(settings: Settings, arguments: argparse.Namespace) -> int:
     programs = Programs(settings.programs)
-    programs.ensure(arguments.names)
-    for name in arguments.names:
+    names = arguments.names or [program.name for module in MODULES for program in module.programs]
+    programs.ensure(names)
+    for name in names:
         print(programs.path(name))
     return 0

@@ -5,10 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from e2e.cluster.errors import ClusterError, CommandFailed
+
+_MARK: ContextVar[Mapping[str, str] | None] = ContextVar("mark", default=None)
+
+
+@contextmanager
+def marked(mark: Mapping[str, str]) -> Iterator[None]:
+    """Programs run within the block carry these variables, so that one orphaned by a kill -9 is found again."""
+    token = _MARK.set(mark)
+    try:
+        yield
+    finally:
+        _MARK.reset(token)
 
 
 def run(
@@ -19,13 +33,13 @@ def run(
     cwd: Path | None = None,
     timeout: float = 120,
 ) -> str:
-    """Standard output of one program; `CommandFailed` on a non-zero status, `ClusterError` when it is missing or hangs."""
+    """Standard output of one program; `CommandFailed` on a non-zero status, `ClusterError` when missing or hanging."""
     words = [str(word) for word in argv]
     try:
         done = subprocess.run(
             words,
             input=text,
-            env={**os.environ, **env} if env else None,
+            env={**os.environ, **(_MARK.get() or {}), **(env or {})},
             cwd=cwd,
             timeout=timeout,
             capture_output=True,

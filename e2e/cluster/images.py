@@ -87,7 +87,7 @@ def load_addons(settings: Settings, programs: Programs) -> dict[str, str]:
 
 
 def load_archive(settings: Settings, archive: Path, name: str | None = None) -> str:
-    """Imports an OCI or docker archive into the node's store and pushes it to the registry; gives the pushed reference."""
+    """Imports an OCI or docker archive into the node's store and pushes it to the registry; gives its reference."""
     if not archive.is_file():
         raise ClusterError(
             f"there is no image archive {archive}; write one with `buildah push NAME oci-archive:{archive}`"

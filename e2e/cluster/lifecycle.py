@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.cluster import addons, cleanup, images, network, node, pki, preflight
+from e2e.cluster.commands import marked
 from e2e.cluster.errors import ClusterError
 from e2e.cluster.processes import running
 from e2e.cluster.programs import Programs
@@ -28,27 +29,32 @@ class Part:
 
 
 def programs_of(settings: Settings) -> Programs:
-    """The program cache, whose builds are marked as this cluster's so that `down` ends one that is orphaned."""
-    return Programs(settings.programs, {MEMBER: str(settings.state)})
+    """The programs in the cache that the settings name."""
+    return Programs(settings.programs)
 
 
 def up(settings: Settings) -> None:
     """Starts what does not run yet; returns when the node and every addon are ready. Idempotent."""
     preflight.check(settings)
-    programs = programs_of(settings)
-    programs.ensure(_NEEDED)
-    programs.ensure_files()
-    cleanup.claim(settings.state)
-    with _locked(settings.state):
-        pki.ensure(settings)
-        network.ensure(settings)
-        kubectl = node.Kubectl(settings, programs)
-        named = images.references(images.addon_images(programs))
-        node.start_runtime(settings, named["pause"])
-        images.load_addons(settings, programs)
-        node.start_control_plane(settings, programs, kubectl)
-        node.start_node(settings, programs, kubectl)
-        addons.start(settings, programs, kubectl, named)
+    with marked({MEMBER: str(settings.state)}):
+        programs = programs_of(settings)
+        programs.ensure(_NEEDED)
+        programs.ensure_files()
+        cleanup.claim(settings.state)
+        with _locked(settings.state):
+            _start(settings, programs)
+
+
+def _start(settings: Settings, programs: Programs) -> None:
+    pki.ensure(settings)
+    network.ensure(settings)
+    kubectl = node.Kubectl(settings, programs)
+    named = images.references(images.addon_images(programs))
+    node.start_runtime(settings, named["pause"])
+    images.load_addons(settings, programs)
+    node.start_control_plane(settings, programs, kubectl)
+    node.start_node(settings, programs, kubectl)
+    addons.start(settings, programs, kubectl, named)
 
 
 def down(settings: Settings) -> None:

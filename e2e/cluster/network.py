@@ -98,9 +98,16 @@ def remove(settings: Settings) -> None:
         _delete_table("ip", "kube-proxy")
         _delete_table("ip6", "kube-proxy")
     _delete_table("ip", NFT_TABLE)
-    for file in CNI_RESULTS.glob(f"{CNI_NAME}-*"):
-        file.unlink(missing_ok=True)
+    _remove_cni_results()
     _restore_sysctls(settings)
+
+
+def _remove_cni_results() -> None:
+    # The plugins keep an answer a container and network; the loopback's is named by the container alone.
+    for file in CNI_RESULTS.glob(f"{CNI_NAME}-*"):
+        container = file.name.removeprefix(f"{CNI_NAME}-").partition("-")[0]
+        (CNI_RESULTS / f"cni-loopback-{container}-lo").unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
 
 
 def _delete_table(family: str, name: str) -> None:

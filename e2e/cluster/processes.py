@@ -1,7 +1,7 @@
 """Long-lived programs of the cluster: started in their own session, found again by a mark in their environment.
 
-A process of a cluster carries `CUVIL_CLUSTER_MEMBER=<state folder>`; that, and no pid file alone, decides whether a pid is
-ours, so a recycled pid is never taken for one and a killed `up` leaves nothing that `down` cannot find.
+A process of a cluster carries `CUVIL_CLUSTER_MEMBER=<state folder>`; that, and no pid file alone, decides whether a
+pid is ours, so a recycled pid is never taken for one and a killed `up` leaves nothing that `down` cannot find.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The pinned programs of the cluster: which Go module or wheel each comes from, and how it is built once.
 
-Programs land in `<root>/<module>-<key>/NAME`, where the key is the sha256 of the module's files and build flags, so that
-a changed pin builds anew and an unchanged one is found. A program appears under its name only when it is whole.
+Programs land in `<root>/<module>-<key>/NAME`, where the key is the sha256 of the module's files and build flags, so
+that a changed pin builds anew and an unchanged one is found. A program appears under its name only when it is whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,10 +105,9 @@ MODULES = (
 class Programs:
     """The programs under one root folder, by name; `ensure` makes those that are missing."""
 
-    def __init__(self, root: Path, mark: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
-        self._mark = dict(mark or {})
-        self._go: dict[str, str] | None = None
+        self._go: str | None = None
 
     def path(self, name: str) -> Path:
         """Where the program lies, whether or not it has been built."""
@@ -185,12 +184,12 @@ class Programs:
 
     def _tool(self) -> str:
         if self._go is None:
-            self._go = {"go": _find_go(self.root)}
-        return self._go["go"]
+            self._go = _find_go(self.root)
+        return self._go
 
     def _environment(self) -> dict[str, str]:
         home = os.environ.get("HOME") or str(self.root)
-        return {**self._mark, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local", "HOME": home}
+        return {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local", "HOME": home}
 
 
 def key(module: Module) -> str:
