@@ -140,7 +140,7 @@ def _job(owner: Owner, platform: Platform, work: _Work, *, shared: bool = False)
         "image": work.image,
         "command": ["cuvil"],
         "args": [*work.arguments, "--termination-log", TERMINATION_LOG],
-        "env": pods.environment({**caches, **registry_variables, **work.variables}),
+        "env": pods.environment({**caches, **registry_variables, **_reach(platform), **work.variables}),
         "resources": work.resources,
     }
     pod = pods.pod_spec(container, mounts, work.placed, restartPolicy="Never", terminationGracePeriodSeconds=10)
@@ -179,6 +179,17 @@ def _model(spec: CuvilModelSpec) -> tuple[str, list[pods.Mount], dict[str, str]]
 def _input(one: ModelInput) -> str:
     bounds = {symbol: (extent.min, extent.max) for symbol, extent in one.bounds.items()}
     return json.dumps(asdict(InputSpec(one.name, one.shape, bounds)), separators=(",", ":"), sort_keys=True)
+
+
+def _reach(platform: Platform) -> dict[str, str]:
+    """Give the variables that say which hosts may be reached, redirects included, and which speak plain HTTP."""
+    registry = platform.repository.partition("/")[0]
+    allowed = [*platform.allowed_hosts, registry.partition(":")[0]] if platform.allowed_hosts else []
+    wanted = {
+        "CUVIL_ALLOWED_HOSTS": ",".join(allowed),
+        "CUVIL_INSECURE_REGISTRIES": registry if platform.insecure_registry else "",
+    }
+    return {name: value for name, value in wanted.items() if value}
 
 
 def _fetch_limits(platform: Platform) -> list[str]:

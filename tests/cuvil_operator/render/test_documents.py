@@ -193,6 +193,16 @@ def test_no_secret_stands_on_a_command_line() -> None:
     assert not [word for word in container["args"] if "token" in word or "password" in word]
 
 
+def test_allowed_hosts_hold_within_jobs() -> None:
+    """A redirect cannot leave the allowed hosts, and the artifact registry is always among them."""
+    job = resolve_job(OWNER, SPEC, replace(PLATFORM, allowed_hosts=("models.example.com",)), RunResolve("e" * 64))
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    env = {entry["name"]: entry["value"] for entry in container["env"]}
+    assert env["CUVIL_ALLOWED_HOSTS"] == "models.example.com,registry.example.com"
+    assert env["CUVIL_INSECURE_REGISTRIES"] == "registry.example.com:5000"
+    assert "CUVIL_ALLOWED_HOSTS" not in str(DOCUMENTS["resolve"])
+
+
 def test_compile_job_is_nobodys_alone() -> None:
     """Equal keys of two models render one name and equal labels, and neither claims to be the one controller."""
     other = compile_job(replace(OWNER, name="other", uid="2"), SPEC, PLATFORM, COMPILE)
