@@ -83,7 +83,7 @@ class Story:
     lines: list[str] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     kills: list[int] = field(default_factory=list)
-    """Numbers of writes (1-based, over the whole story) after which the controller is killed."""
+    """Numbers of writes that change something (1-based, over the whole story) after which the controller is killed."""
     turns: int = 0
     writes: int = 0
     rollbacks: list[str] = field(default_factory=list)
@@ -94,12 +94,16 @@ class Story:
     _wrote: list[Write] = field(default_factory=list)
     _asked: dict[str, dict[str, Any]] = field(default_factory=dict)
     _outage: bool = False
+    _changed_by_write: bool = False
+    _best: dict[str, int] = field(default_factory=dict)
+    _read: dict[tuple[str, str], tuple[CuvilModelSpec, CuvilModelStatus]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.kubernetes = FakeKubernetes(self.clock)
         self.life = ClusterLife(self.kubernetes, self.clock, self._job_ends)
         self.prometheus = FakePrometheus(self.life)
         self.kubernetes.on_change.append(lambda kind, document: self._note_change())
+        self.kubernetes.before_write = self._before_write
         self.kubernetes.after_write = self._after_write
         self._start_controller()
 
@@ -155,7 +159,8 @@ class Story:
     @property
     def status(self) -> CuvilModelStatus:
         """The status as stored."""
-        return CuvilModelStatus.from_dict((self._model(self.name) or {}).get("status") or {})
+        document = self._model(self.name)
+        return self._parsed(document)[1] if document else CuvilModelStatus()
 
     @property
     def text(self) -> str:
@@ -229,7 +234,14 @@ class Story:
         self._tell("the operator is upgraded")
         return self
 
+    def _before_write(self, write: Write) -> None:
+        self._changed_by_write = False
+
     def _after_write(self, write: Write) -> None:
+        if not self._changed_by_write:
+            # a restarted controller applies all once more, which changes nothing
+            return
+        self._changed_by_write = False
         self.writes += 1
         self._wrote.append(write)
         self._check()
@@ -237,7 +249,7 @@ class Story:
             raise Killed
 
     def _note_change(self) -> None:
-        self._changed = True
+        self._changed = self._changed_by_write = True
 
     def _put(self, wanted: dict[str, Any], annotations: dict[str, str]) -> None:
         self._asked[self.name] = wanted
@@ -263,7 +275,8 @@ class Story:
 
     def _show(self) -> None:
         for name in self._asked:
-            status = CuvilModelStatus.from_dict((self._model(name) or {}).get("status") or {})
+            document = self._model(name)
+            status = self._parsed(document)[1] if document else CuvilModelStatus()
             self._name_revisions(status)
             ready = next((one for one in status.conditions if one.type == "Progressing"), None)
             seen = (name, status.phase or "", ready.reason if ready else "", status.message or "", self._weights())
@@ -315,8 +328,7 @@ class Story:
         document = self._model(self.name)
         if document is None:
             return
-        wanted = CuvilModelSpec.from_dict(document["spec"])
-        status = CuvilModelStatus.from_dict(document.get("status") or {})
+        wanted, status = self._parsed(document)
         routed = wanted.rollout.traffic is not None
         if routed and weights:
             assert sum(weights.values()) == 100, f"weights {weights}\n{self.text}"
@@ -325,16 +337,25 @@ class Story:
         stable = status.stable
         if stable and not self._outage:
             share = weights.get(stable.revision, 0) * 100 // max(1, sum(weights.values()))
-            need = (
-                -(-wanted.serving.replicas * share // 100) if routed else max(1, share * wanted.serving.replicas // 100)
-            )
             have = len(self.life.ready_pods(stable.revision))
-            assert have >= need or share == 0, f"stable has {have} ready pods, {need} are needed\n{self.text}"
+            self._best[stable.revision] = max(have, self._best.get(stable.revision, 0))
+            # replicas that were just asked for cannot be missed before they were there once
+            whole = min(wanted.serving.replicas, self._best[stable.revision])
+            need = -(-whole * share // 100) if routed else share * whole // 100
+            assert have >= need, f"stable has {have} ready pods, {need} are needed\n{self.text}"
         if (
             status.rollback
             and (mark := f"{status.rollback.revision} {status.rollback.started_at}") not in self.rollbacks
         ):
             self.rollbacks.append(mark)
+
+    def _parsed(self, document: dict[str, Any]) -> tuple[CuvilModelSpec, CuvilModelStatus]:
+        meta = document["metadata"]
+        key = (meta["name"], meta["resourceVersion"])
+        if key not in self._read:
+            status = CuvilModelStatus.from_dict(document.get("status") or {})
+            self._read = {key: (CuvilModelSpec.from_dict(document["spec"]), status)}
+        return self._read[key]
 
     def _model(self, name: str) -> dict[str, Any] | None:
         found = (one for one in peek(self.kubernetes, names.KIND) if one["metadata"]["name"] == name)

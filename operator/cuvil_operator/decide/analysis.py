@@ -76,7 +76,7 @@ def _whole(seen: Observed, before: AnalysisStatus | None, gates: tuple[GateStatu
     return AnalysisStatus(
         verdict=leading.verdict,
         reason=leading.reason or Reason.UNDECIDED.value,
-        message="; ".join(one.message or "" for one in gates if one.verdict == leading.verdict),
+        message="; ".join(dict.fromkeys(one.message or "" for one in gates if one.verdict == leading.verdict)),
         revision=seen.status.canary.revision,
         at=seen.now,
         since=before.since if before and before.since else seen.now,

@@ -143,7 +143,8 @@ def hold_step(look: Look) -> Decision | None:
         return look.record("hold_step", Phase.PROGRESSING, Reason.STEP_PASSED, message, memory)
     if look.now < end and passes:
         left = end - look.now
-        message = f"{_named(look)} holds for {left.total_seconds():.0f} s more"
+        # a moment, not a countdown: a text that changes every second would be a status write every second
+        message = f"{_named(look)} holds until {end:%H:%M:%S}Z"
         return look.say("hold_step", Phase.PROGRESSING, Reason.STEP_HOLDING, message, after=min(interval, left))
     return _undecided(look, late=look.now - end > look.spec.rollout.progress_deadline)
 

@@ -25,7 +25,7 @@ from enum import StrEnum
 
 from cuvil_operator.api import CuvilModelStatus, LastCommand, QuarantineEntry
 from cuvil_operator.conventions import EventKind, Phase, Reason, Verb
-from cuvil_operator.decide import rollback
+from cuvil_operator.decide import proof, rollback
 from cuvil_operator.decide.look import Look, noted
 from cuvil_operator.decide.plan import rolling_back
 from cuvil_operator.facts import Decision, EmitEvent
@@ -127,7 +127,7 @@ def _abort(look: Look, revision: str) -> Answer:
     memory = look.memory
     if rolling_back(look.seen) and memory.rollback and memory.rollback.revision == revision:
         return _no_op(look, f"revision {revision} is being rolled back already")
-    if _entry(memory, revision):
+    if _entry(look, revision):
         return _no_op(look, f"revision {revision} is quarantined already")
     if memory.canary and memory.canary.revision == revision:
         message = f"revision {revision} was aborted by command"
@@ -188,7 +188,7 @@ def _restart(look: Look, revision: str) -> Answer:
 def _clear(look: Look, revision: str) -> Answer:
     if rolling_back(look.seen) and look.memory.rollback and look.memory.rollback.revision == revision:
         return _refuse(look, f"revision {revision} is being rolled back; clear its quarantine when that has ended")
-    if not _entry(look.memory, revision):
+    if not _entry(look, revision):
         return _no_op(look, f"revision {revision or 'of this spec'} is not quarantined")
     message = f"the quarantine of revision {revision} is cleared by command"
     memory = replace(look.memory, quarantine=_cleared(look, revision), retried_at=look.now)
@@ -209,7 +209,7 @@ VERBS: dict[Verb, Callable[[Look, str], Answer]] = {
 
 def _needs_canary(look: Look, revision: str) -> Answer | None:
     memory = look.memory
-    if _entry(memory, revision):
+    if _entry(look, revision):
         return _refuse(look, f"revision {revision} is quarantined; clear-quarantine or retry it first")
     if memory.stable and memory.stable.revision == revision:
         return _no_op(look, f"revision {revision} is stable already")
@@ -231,15 +231,18 @@ def _needs_rollout(look: Look, revision: str) -> Answer | None:
     return _refuse(look, _unknown(look, revision))
 
 
-def _entry(memory: CuvilModelStatus, revision: str) -> QuarantineEntry | None:
-    return next((one for one in memory.quarantine if one.revision == revision), None)
+def _entry(look: Look, revision: str) -> QuarantineEntry | None:
+    if look.wanted and look.wanted.revision == revision:
+        return proof.quarantined(look.seen, look.wanted)
+    return next((one for one in look.memory.quarantine if one.revision == revision), None)
 
 
 def _cleared(look: Look, revision: str) -> tuple[QuarantineEntry, ...]:
     """Drop a revision's entries and those of its artifact."""
     artifacts = {one.artifact_sha256 for one in look.memory.quarantine if one.revision == revision}
-    if look.wanted and look.wanted.revision == revision and look.wanted.record:
-        artifacts.add(look.wanted.record.artifact_sha256)
+    if look.wanted and look.wanted.revision == revision:
+        made = proof.artifact(look.seen, look.wanted)
+        artifacts.add(made.sha256 if made else None)
     artifacts.discard(None)
     return tuple(
         one for one in look.memory.quarantine if one.revision != revision and one.artifact_sha256 not in artifacts

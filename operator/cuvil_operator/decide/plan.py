@@ -105,13 +105,17 @@ def _share(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus, canary:
         keep = ((stable.revision, 100),) if lost and workload(seen, stable.revision).ready else None
         waiting = _missing("canary", have, pods.canary)
         return Plan(whole, pods.canary, keep, False, waiting, waits_for_canary=True)
+    held = workload(seen, stable.revision)
     if weight >= 100:
         alone = ((canary.revision, 100),)
-        return Plan(whole, pods.canary, alone, seen.route.weights == dict(alone), _unrouted(seen))
+        # by pod count stable has shrunk already; it is not made whole once more just before it goes
+        kept = whole if routed else max(held.replicas, 1)
+        return Plan(kept, pods.canary, alone, seen.route.weights == dict(alone), _unrouted(seen))
     share = weight if routed else pods.share
     weights = ((stable.revision, 100 - share), (canary.revision, share))
-    reached = seen.route.weights == dict(weights) and workload(seen, stable.revision).ready >= pods.stable
-    return Plan(pods.stable, pods.canary, weights, reached, _unrouted(seen))
+    reached = seen.route.weights == dict(weights) and held.ready >= pods.stable
+    # by pod count stable gives up pods only when the Service lets the canary's share in
+    return Plan(pods.stable if routed or seen.route.open else whole, pods.canary, weights, reached, _unrouted(seen))
 
 
 def _retreat(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus | None, canary: RevisionStatus) -> Plan:

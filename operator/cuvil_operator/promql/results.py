@@ -63,9 +63,7 @@ def latency(query: str, series: Iterable[SeriesLike], threshold: timedelta, at: 
 
 def _reading(query: str, series: tuple[SeriesLike, ...], at: datetime, label: str, count: "_Count") -> Reading:
     if not series:
-        message = (
-            f"no series for {query}; the pods were not scraped yet, or no PodMonitor of this Prometheus selects them"
-        )
+        message = "no such series: the pods were not scraped yet, or no PodMonitor of this Prometheus selects them"
         return Reading(query, SourceState.NO_DATA, at, message)
     try:
         pods = _grouped(series, label)

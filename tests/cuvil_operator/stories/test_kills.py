@@ -1,0 +1,61 @@
+"""kill −9 between any two writes leads to the same end.
+
+Each replay kills the controller after every STRIDE-th write, from another first one, so that together the replays kill
+after each write of the story; a new controller that knows nothing goes on.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+from cluster_life import Behaviour
+from cuvil_operator.conventions import Phase
+from story import Story, spec
+
+STRIDE = 9
+CHANGES = {"serving__replicas": 2, "rollout__steps": [{"weight": 20, "hold": "10s"}, {"weight": 50, "hold": "10s"}]}
+
+
+def promoted(story: Story) -> Story:
+    """First deploy, then a canary that becomes stable."""
+    story.apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE).run(3)
+    story.apply(spec("good-2", **CHANGES))
+    done = story.until(lambda status: status.phase == Phase.STABLE and bool(status.history))
+    return done.run(20)
+
+
+def rolled_back(story: Story) -> Story:
+    """First deploy, then a canary that fails requests."""
+    story.behave("bad", Behaviour(errors=Fraction(1, 4))).apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE)
+    return story.apply(spec("bad", **CHANGES)).until_phase(Phase.ROLLED_BACK).run(20)
+
+
+def rolled_back_by_pod_count(story: Story) -> Story:
+    """The same where stable had given up pods."""
+    changes = CHANGES | {"rollout__traffic": None, "rollout__steps": [{"weight": 67, "hold": "30s"}]}
+    story.behave("bad", Behaviour(errors=Fraction(1, 4))).apply(spec("good-1", **changes)).until_phase(Phase.STABLE)
+    return story.apply(spec("bad", **changes)).until_phase(Phase.ROLLED_BACK).run(20)
+
+
+def superseded(story: Story) -> Story:
+    """A canary that gives way to a newer spec, which is then reverted."""
+    story.apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE)
+    story.apply(spec("good-2", **CHANGES)).until_phase(Phase.PROGRESSING).run(8)
+    story.apply(spec("good-3", **CHANGES)).until_phase(Phase.COMPILING).until_phase(Phase.PROGRESSING).run(8)
+    return story.apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE).run(20)
+
+
+STORIES = [promoted, rolled_back, rolled_back_by_pod_count, superseded]
+
+
+@pytest.mark.parametrize("tell", STORIES, ids=lambda one: one.__name__)
+def test_kill_after_each_write(tell: Callable[[Story], Story]) -> None:
+    """Whatever write was the last one before the kill, the end state is that of the story without kills."""
+    calm = tell(Story())
+    for first in range(1, STRIDE + 1):
+        story = tell(Story(kills=list(range(first, 400, STRIDE))))
+        killed = sum("killed" in line for line in story.lines)
+        assert killed >= calm.writes // STRIDE - 1, "the replay was not killed as planned"
+        assert story.end_state() == calm.end_state(), f"kills from write {first}\n{story.text}"
+        assert len(story.rollbacks) == len(calm.rollbacks), story.text
