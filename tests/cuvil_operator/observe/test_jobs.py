@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from cuvil_core.contract import ExitCode
 from cuvil_operator.facts import JobPhase
 from cuvil_operator.observe.jobs import read_job

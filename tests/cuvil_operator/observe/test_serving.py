@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from cuvil_operator.observe.nodes import read_nodes
 from cuvil_operator.observe.routes import percents, read_http_route, read_service
 from cuvil_operator.observe.workloads import read_workload, serving_pods
-from hypothesis import given
-from hypothesis import strategies as st
 
 REVISION = "cuvil.dev/revision"
 
