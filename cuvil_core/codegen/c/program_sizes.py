@@ -1,0 +1,68 @@
+"""Sizes that follow the symbols, checked against overflow before they are trusted."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from cuvil_core.codegen.c.dims import dim_text
+from cuvil_core.ir import Dim, Extremum, FloorDiv, Symbol
+from cuvil_core.program import Program
+
+LARGEST = 1 << 46
+"""Bytes beyond which a size is nonsense: 64 TiB."""
+EXACT = 62
+"""Bits within which int64 arithmetic on sizes stays exact."""
+
+
+def dims_of(program: Program) -> list[Dim]:
+    """Every distinct dim that a call evaluates: sizes in bytes, guards, output extents."""
+    found = [buffer.bytes for buffer in program.buffers]
+    found += [extent for port in program.outputs for extent in port.type.shape]
+    for guard in program.guards:
+        found += [guard.left, guard.right]
+    return [dim for dim in dict.fromkeys(found) if dim.constant is None]
+
+
+def checked_sizes(program: Program, dims: Iterable[Dim]) -> Iterator[str]:
+    """Lines that leave `cuvil_prepare` when a symbol is below 1, or when any dim could leave int64.
+
+    Magnitudes are bounded in double: the sum of the absolute terms, so that no cancellation hides an overflow.
+    """
+    code = len(program.guards) + 1
+    names = {name: f"(double)symbols[{position}]" for position, name in enumerate(program.symbols)}
+    for position in range(len(program.symbols)):
+        yield f"    if (symbols[{position}] < 1) return {code};"
+    for dim in dims:
+        yield f"    if ({magnitude(dim, names)} > 0x1p{EXACT}) return {code};"
+    whole = {name: f"symbols[{position}]" for position, name in enumerate(program.symbols)}
+    for divisor in sorted({text for dim in dims for text in divisors(dim, whole)}):
+        yield f"    if ({divisor} < 1) return {code};"
+
+
+def magnitude(dim: Dim, symbols: Mapping[str, str]) -> str:
+    """A C expression of type double that is at least |dim| and at least each of its partial sums."""
+    parts = []
+    for monomial, coefficient in dim.terms:
+        factors = [f"{float(abs(coefficient))!r}", *(_atom(atom, symbols) for atom in monomial)]
+        parts.append(" * ".join(factors))
+    return f"({' + '.join(parts) or '0.0'})"
+
+
+def _atom(atom: Symbol | FloorDiv | Extremum, symbols: Mapping[str, str]) -> str:
+    if isinstance(atom, Symbol):
+        return symbols[atom.name]
+    if isinstance(atom, FloorDiv):
+        return f"({magnitude(atom.numerator, symbols)} + {magnitude(atom.denominator, symbols)})"
+    return f"({' + '.join(magnitude(operand, symbols) for operand in atom.operands)})"
+
+
+def divisors(dim: Dim, symbols: Mapping[str, str]) -> Iterator[str]:
+    """C expressions of the divisors within that are no constants."""
+    for monomial, _ in dim.terms:
+        for atom in monomial:
+            if isinstance(atom, FloorDiv):
+                yield from divisors(atom.numerator, symbols)
+                yield from divisors(atom.denominator, symbols)
+                if atom.denominator.constant is None:
+                    yield dim_text(atom.denominator, symbols)
+            elif isinstance(atom, Extremum):
+                for operand in atom.operands:
+                    yield from divisors(operand, symbols)

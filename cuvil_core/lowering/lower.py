@@ -1,0 +1,98 @@
+"""Graph + Decisions → Program: each op of the outer level by its strategy, then outputs that lie elsewhere."""
+
+from collections.abc import Callable
+
+from cuvil_core.ir import Graph, Op
+from cuvil_core.lowering import expressions
+from cuvil_core.lowering.convs import lower_conv
+from cuvil_core.lowering.dots import lower_dot
+from cuvil_core.lowering.folds import lower_fold
+from cuvil_core.lowering.maps import lower_concat, lower_map, lower_outputs
+from cuvil_core.lowering.world import World
+from cuvil_core.program import Port, Program
+from cuvil_core.scheduling import Choice, Decisions, Strategy
+from cuvil_core.scheduling.units import root_of
+
+assert expressions.all_of, "the table of expressions is filled on import"
+
+Builder = Callable[[World, Op, Choice], None]
+
+
+def lower(graph: Graph, decisions: Decisions, name: str = "model") -> Program:
+    """Build the program; its interpretation equals `reference.run(graph, …)` up to the order of sums."""
+    world = World(graph, decisions)
+    for op in graph.ops:
+        choice = decisions.choices[op]
+        world.origin = _origin(op)
+        STRATEGIES[choice.strategy](world, op, choice)
+    world.origin = "output"
+    lower_outputs(world)
+    return Program(
+        name,
+        tuple(symbol.name for symbol in graph.symbols),
+        tuple(Port(label, value.type) for label, value in zip(graph.input_names, graph.inputs, strict=True)),
+        tuple(Port(label, value.type) for label, value in zip(graph.output_names, graph.outputs, strict=True)),
+        graph.guards,
+        tuple(world.buffers.values()),
+        tuple(world.kernels.values()),
+        tuple(world.launches),
+        bytes(world.weights),
+    )
+
+
+def _origin(op: Op) -> str:
+    inner = [op] if op.region is None else op.region.ops
+    nodes = dict.fromkeys(one.provenance.node or one.provenance.op_type or one.name for one in inner)
+    return " + ".join(nodes)
+
+
+def _nothing(world: World, op: Op, choice: Choice) -> None:
+    """Views and constants: readers do the work."""
+
+
+def _alias(world: World, op: Op, choice: Choice) -> None:
+    if not world.alias(op.result, op.operands[0]):
+        lower_map(world, op)
+
+
+def _map(world: World, op: Op, choice: Choice) -> None:
+    lower_map(world, op)
+
+
+def _fold(world: World, op: Op, choice: Choice) -> None:
+    root = root_of(op)
+    assert root is not None
+    lower_fold(world, op, root)
+
+
+def _concat(world: World, op: Op, choice: Choice) -> None:
+    lower_concat(world, op)
+
+
+def _conv(world: World, op: Op, choice: Choice) -> None:
+    root = root_of(op)
+    assert root is not None
+    lower_conv(world, op, root, choice)
+
+
+def _dot(world: World, op: Op, choice: Choice) -> None:
+    root = root_of(op)
+    assert root is not None
+    lower_dot(world, op, root, choice)
+
+
+STRATEGIES: dict[Strategy, Builder] = {
+    Strategy.CONSTANT: _nothing,
+    Strategy.VIEW: _nothing,
+    Strategy.ALIAS: _alias,
+    Strategy.MAP: _map,
+    Strategy.FOLD: _fold,
+    Strategy.CONCAT: _concat,
+    Strategy.DIRECT: _conv,
+    Strategy.POINTWISE: _conv,
+    Strategy.STEM: _conv,
+    Strategy.DEPTHWISE: _conv,
+    Strategy.GROUPED: _conv,
+    Strategy.GENERAL: _conv,
+    Strategy.DOT: _dot,
+}

@@ -1,0 +1,143 @@
+"""The program in the making: buffers, kernels, launches, and where each value lies."""
+
+import numpy as np
+
+from cuvil_core.ir import Dim, DType, Graph, Op, Payload, Value, product
+from cuvil_core.kernel_ir import Axis, Kernel, Schedule, Statement
+from cuvil_core.lowering.fingerprint import fingerprint
+from cuvil_core.lowering.halo import zero_borders
+from cuvil_core.lowering.parameters import Parameters
+from cuvil_core.lowering.placement import Placement
+from cuvil_core.program import ALIGNMENT, Buffer, Launch, Role, ScheduledKernel
+from cuvil_core.scheduling import LANES, PLAIN, Decisions, Layout
+
+
+class World:
+    """Collects the program while ops are lowered in order."""
+
+    def __init__(self, graph: Graph, decisions: Decisions) -> None:
+        self.graph, self.decisions = graph, decisions
+        self.buffers: dict[str, Buffer] = {}
+        self.kernels: dict[object, ScheduledKernel] = {}
+        self.launches: list[Launch] = []
+        self.weights = bytearray()
+        self.origin = ""
+        self._producers = graph.producers()
+        self._placements: dict[Value, Placement] = {}
+        self.copies: dict[tuple[Value, Layout], Placement] = {}
+        """Copies of values in other layouts than they were made in."""
+        self._segments: dict[bytes, str] = {}
+        self._count = 0
+        for position, value in enumerate(graph.inputs):
+            buffer = self._add(Role.INPUT, value.dtype, value.type.elements, position)
+            self._placements[value] = Placement.whole(buffer.name, value.dtype, value.shape, PLAIN)
+
+    def producer(self, value: Value) -> Op:
+        """The op of the outer level that makes the value."""
+        return self._producers[value]
+
+    def placement(self, value: Value) -> Placement | None:
+        """Where the value lies, None for a view or a constant."""
+        return self._placements.get(value)
+
+    def constant(self, payload: Payload) -> Placement:
+        """Where a constant lies, row-major, with zeros up to whole blocks after it."""
+        shape = tuple(map(Dim.of, payload.shape))
+        name = self.segment(payload.data, payload.dtype, payload.elements)
+        return Placement.whole(name, payload.dtype, shape, PLAIN, padded=True)
+
+    def segment(self, data: bytes, dtype: DType, elements: int) -> str:
+        """Bytes in the weight segment, equal bytes once; readable up to a whole number of blocks."""
+        known = self._segments.get(data)
+        if known is not None and self.buffers[known].dtype is dtype:
+            return known
+        offset = len(self.weights)
+        padded = -(-elements // LANES) * LANES
+        self.weights += data
+        self.weights += bytes(padded * dtype.itemsize - len(data))
+        self.weights += bytes(-len(self.weights) % ALIGNMENT)
+        buffer = self._add(Role.WEIGHT, dtype, Dim.of(padded), offset)
+        self._segments[data] = buffer.name
+        return buffer.name
+
+    def array(self, data: "np.ndarray[tuple[int, ...], np.dtype[np.generic]]", dtype: DType) -> str:
+        """An array in the weight segment."""
+        return self.segment(np.ascontiguousarray(data).tobytes(), dtype, data.size)
+
+    def place(self, value: Value) -> Placement:
+        """Find or make room for a value in the layout that was decided."""
+        found = self._placements.get(value)
+        if found is None:
+            home = self.decisions.homes.get(value)
+            found = self._own_room(value) if home is None else self._room_in(value, home)
+            self._placements[value] = found
+        return found
+
+    def alias(self, value: Value, source: Value) -> bool:
+        """Give a reshaped value the bytes of its source; False where those have gaps."""
+        place = self._placements.get(source)
+        if place is None or not place.contiguous:
+            return False
+        self._placements[value] = place.reshaped(value.shape)
+        return True
+
+    def temporary(self, dtype: DType, shape: tuple[Dim, ...], layout: Layout = PLAIN) -> Placement:
+        """Room in the arena; a halo is zeroed at once."""
+        buffer = self._add(Role.TEMPORARY, dtype, product(layout.physical(shape)))
+        place = Placement.whole(buffer.name, dtype, shape, layout)
+        zero_borders(self, place)
+        return place
+
+    def _own_room(self, value: Value) -> Placement:
+        layout = self.decisions.layout(value)
+        if value in self.graph.outputs and layout == PLAIN:
+            name = self.claim(self.graph.outputs.index(value))
+            return Placement.whole(name, value.dtype, value.shape, PLAIN)
+        return self.temporary(value.dtype, value.shape, layout)
+
+    def is_claimed(self, position: int) -> bool:
+        """True where a kernel writes this output of the graph already."""
+        return f"o{position}" in self.buffers
+
+    def claim(self, position: int) -> str:
+        """The caller's buffer of an output."""
+        value = self.graph.outputs[position]
+        return self._add(Role.OUTPUT, value.dtype, value.type.elements, position).name
+
+    def _room_in(self, value: Value, home: Value) -> Placement:
+        concat = self._producers[home]
+        axis = concat.integer("axis")
+        start = Dim.of(0)
+        for operand in concat.operands:
+            if operand is value:
+                break
+            start = start + operand.shape[axis]
+        return self.place(home).part(value.shape, axis, start)
+
+    def launch(self, kind: str, statement: Statement, schedule: Schedule, parameters: Parameters) -> None:
+        """Add a kernel, or find an equal one, and launch it."""
+        self.launch_kernel(kind, (statement,), (), schedule, parameters)
+
+    def launch_kernel(
+        self,
+        kind: str,
+        body: tuple[Statement, ...],
+        outer: tuple[Axis, ...],
+        schedule: Schedule,
+        parameters: Parameters,
+    ) -> None:
+        """The same for a kernel with outer axes."""
+        kernel = Kernel("kernel", parameters.declared(), body, outer)
+        key = fingerprint(kernel, schedule)
+        known = self.kernels.get(key)
+        if known is None:
+            named = Kernel(f"k{len(self.kernels)}_{kind}", kernel.buffers, body, outer)
+            known = self.kernels[key] = ScheduledKernel(named, schedule)
+        self.launches.append(Launch(known.kernel.name, parameters.arguments, self.origin))
+
+    def _add(self, role: Role, dtype: DType, size: Dim, position: int = 0) -> Buffer:
+        name = f"{role.value[0]}{position}" if role in (Role.INPUT, Role.OUTPUT) else f"{role.value[0]}{self._count}"
+        self._count += role in (Role.WEIGHT, Role.TEMPORARY)
+        buffer = Buffer(name, role, dtype, size, position)
+        self.buffers[name] = buffer
+        return buffer

@@ -1,0 +1,162 @@
+"""Graph → Decisions: strategies and layouts forward, halos and homes backward, loops at the end."""
+
+from dataclasses import replace
+
+from cuvil_core.ir import Graph, Op, Value
+from cuvil_core.scheduling.contractions import ConvShape, conv_schedule, conv_strategy, dot_choice, output_layout
+from cuvil_core.scheduling.decisions import Choice, Decisions, Strategy
+from cuvil_core.scheduling.layout import BLOCKED, PLAIN, Layout, covering
+from cuvil_core.scheduling.machine import Machine
+from cuvil_core.scheduling.preference import prefers_blocked
+from cuvil_core.scheduling.units import outer_operand, reads_channels_late, root_of
+
+CONVOLUTIONS = frozenset(
+    (
+        Strategy.DIRECT,
+        Strategy.POINTWISE,
+        Strategy.STEM,
+        Strategy.DEPTHWISE,
+        Strategy.GROUPED,
+        Strategy.GENERAL,
+    )
+)
+_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.ROWS, Strategy.DOT, Strategy.CONCAT}
+"""Strategies whose results have bytes of their own."""
+_ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
+_VIEWS_FOR_ONE = frozenset(("transpose", "pad", "gather", "reshape"))
+
+
+def choose(graph: Graph, machine: Machine) -> Decisions:
+    """Decide the whole graph; pure, and equal graphs give equal decisions."""
+    return _Chooser(graph, machine).run()
+
+
+class _Chooser:
+    """The state of one run: what has been decided so far."""
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self.graph, self.machine = graph, machine
+        self.choices: dict[Op, Choice] = {}
+        self.blocked: dict[Value, bool] = {}
+        self.layouts: dict[Value, Layout] = {}
+        self.homes: dict[Value, Value] = {}
+        self.producers = graph.producers()
+        self.uses = graph.uses()
+
+    def run(self) -> Decisions:
+        for op in self.graph.ops:
+            self._decide(op)
+        self._find_homes()
+        self._spread_halos()
+        for op in self.graph.ops:
+            self._finish(op)
+        return Decisions(self.choices, self.layouts, self.homes)
+
+    def _decide(self, op: Op) -> None:
+        root = root_of(op)
+        if op.name == "constant":
+            choice, blocked = Choice(Strategy.CONSTANT), False
+        elif root is not None and root.name == "conv":
+            source = outer_operand(op, root.operands[0])
+            choice = conv_strategy(ConvShape.of(root), source is not None and self.blocked.get(source, False))
+            blocked = output_layout(choice).blocked
+        elif root is not None and root.name == "dot":
+            choice, blocked = dot_choice(root, self.machine), False
+        else:
+            blocked = prefers_blocked(op, self.blocked)
+            choice = Choice(self._plain_strategy(op, root))
+        self.choices[op] = choice
+        for result in op.results:
+            wanted = blocked and not (choice.strategy in (Strategy.MAP, Strategy.FOLD) and self._ends_here(result))
+            self.blocked[result] = wanted and len(result.shape) >= 2
+            if choice.strategy is not Strategy.CONSTANT:
+                self.layouts[result] = BLOCKED if self.blocked[result] else PLAIN
+
+    def _ends_here(self, value: Value) -> bool:
+        """True for an output that nothing else reads: the kernel writes it as the caller wants it."""
+        return value in self.graph.outputs and not self.uses.get(value)
+
+    def _plain_strategy(self, op: Op, root: Op | None) -> Strategy:
+        if op.name == "concat":
+            return Strategy.CONCAT
+        if op.name == "reshape" and self._is_alias(op):
+            return Strategy.ALIAS
+        if op.name in _ALWAYS_VIEWS or (op.name in _VIEWS_FOR_ONE and len(self.uses.get(op.result, ())) <= 1):
+            return Strategy.VIEW
+        if root is not None:
+            return Strategy.FOLD
+        return Strategy.MAP
+
+    def _is_alias(self, op: Op) -> bool:
+        """True where the reshaped bytes stay as they lie."""
+        source = op.operands[0]
+        maker = self.producers.get(source)
+        if maker is None or self.choices[maker].strategy not in _MADE | {Strategy.ALIAS}:
+            return False
+        if not self.blocked[source]:
+            return True
+        units = all(extent == 1 for extent in (*source.shape[2:], *op.result.shape[2:]))
+        return units and len(op.result.shape) >= 2 and op.result.shape[:2] == source.shape[:2]
+
+    def _find_homes(self) -> None:
+        for op in self.graph.ops:
+            if op.name == "concat" and self.choices[op].strategy is Strategy.CONCAT:
+                for operand in op.operands:
+                    if self._can_live_in(operand, op):
+                        self.homes[operand] = op.result
+
+    def _can_live_in(self, value: Value, concat: Op) -> bool:
+        maker = self.producers.get(value)
+        if maker is None or self.choices[maker].strategy not in _MADE or value in self.homes:
+            return False
+        if value in self.graph.outputs or concat.operands.count(value) != 1:
+            return False
+        blocked = self.blocked[concat.result]
+        if self.blocked[value] != blocked or (blocked and concat.integer("axis") > 1):
+            return False
+        return not any(reads_channels_late(user) for user in self.uses[value])
+
+    def _spread_halos(self) -> None:
+        wanted: dict[Value, list[tuple[tuple[int, int], ...]]] = {}
+        for op in self.graph.ops:
+            choice, root = self.choices[op], root_of(op)
+            if root is None or choice.strategy not in CONVOLUTIONS or not choice.input_layout.halo:
+                continue
+            source = outer_operand(op, root.operands[0])
+            if source is not None and self._may_carry_halo(source, root, choice):
+                wanted.setdefault(self._home(source), []).append(choice.input_layout.halo)
+        for value, halos in wanted.items():
+            self.layouts[value] = self.layouts[value].with_halo(covering(*halos))
+        for value in self.homes:
+            self.layouts[value] = self.layouts[value].with_halo(self.layouts[self._home(value)].halo)
+
+    def _may_carry_halo(self, value: Value, conv: Op, choice: Choice) -> bool:
+        maker = self.producers.get(value)
+        made = maker is not None and self.choices[maker].strategy in _MADE and not self._lies_among_others(value)
+        aliased = any(self.choices[user].strategy is Strategy.ALIAS for user in self.uses.get(value, ()))
+        same = self.blocked.get(value, False) == choice.input_layout.blocked
+        return made and same and not aliased and not ConvShape.of(conv).stretched and value not in self.graph.outputs
+
+    def _lies_among_others(self, value: Value) -> bool:
+        """True where a neighbour in the same concat along a spatial axis takes the place of the halo."""
+        while value in self.homes:
+            value = self.homes[value]
+            if self.producers[value].integer("axis") > 1:
+                return True
+        return False
+
+    def _home(self, value: Value) -> Value:
+        while value in self.homes:
+            value = self.homes[value]
+        return value
+
+    def _finish(self, op: Op) -> None:
+        choice, root = self.choices[op], root_of(op)
+        if root is None or choice.strategy not in CONVOLUTIONS:
+            return
+        source = outer_operand(op, root.operands[0])
+        made = PLAIN if source is None else self.layouts.get(source, PLAIN)
+        fits = made.blocked == choice.input_layout.blocked and not ConvShape.of(root).stretched
+        given = made if fits and covering(made.halo, choice.input_layout.halo) == made.halo else choice.input_layout
+        choice = replace(choice, input_layout=given)
+        self.choices[op] = conv_schedule(ConvShape.of(root), choice, given, self.layouts[op.results[0]], self.machine)

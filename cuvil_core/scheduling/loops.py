@@ -1,0 +1,116 @@
+"""Loops of Maps and Folds: order, vector axis, threads."""
+
+from collections.abc import Iterable, Sequence
+
+from cuvil_core.ir import Dim, product
+from cuvil_core.kernel_ir import Axis, Fold, Index, Map, Schedule
+from cuvil_core.kernel_ir.kernel import loads
+
+NOMINAL = 32
+"""Extent that a symbol is given when work is estimated."""
+PARALLEL_WORK = 8192
+"""Elements below which a launch stays on one thread: a hand-over costs about as much as 2,000 of them."""
+STRIP = 2048
+"""Elements of a share's unit where one long axis is all there is."""
+SHARES = 16
+"""Leading loops are flattened until they have this many turns, so that even shares stay even."""
+
+
+def nominal(extent: Dim) -> int:
+    """The extent with every symbol at NOMINAL."""
+    return extent.constant if extent.constant is not None else extent.evaluate(dict.fromkeys(extent.symbols, NOMINAL))
+
+
+def work(axes: Iterable[Axis]) -> int:
+    """Points of the axes at nominal sizes."""
+    return max(0, nominal(product(axis.extent for axis in axes)))
+
+
+def width_of(itemsizes: Iterable[int]) -> int:
+    """Lanes: 16, or 8 where an element has 8 bytes."""
+    return 8 if max(itemsizes, default=4) > 4 else 16
+
+
+def schedule_map(statement: Map) -> Schedule:
+    """Loops in the order of the axes, lanes along the last axis that the stores step through one by one."""
+    axes = statement.axes
+    if not axes:
+        return Schedule(order=())
+    vector = _unit_axis(statement, axes)
+    order = [axis.name for axis in axes if axis.name != vector] + ([vector] if vector else [])
+    return _split(statement, axes, order, vector, ())
+
+
+def schedule_fold(statement: Fold) -> Schedule:
+    """Lanes along the innermost kept axis that is stored one by one, else along the reduced axis with unit steps."""
+    kept, reduced = statement.axes, statement.reduce_axes
+    names = [axis.name for axis in kept]
+    inner = [axis.name for axis in reduced]
+    is_arg = any(reducer.combine.is_arg for reducer in statement.reducers)
+    along = None if is_arg else _reduced_vector(statement, reduced)
+    if along is not None and (not kept or _steps(statement, along) > 0):
+        inner = [name for name in inner if name != along] + [along]
+        schedule = _split(statement, kept, names, None, tuple(inner))
+        return Schedule(
+            schedule.order,
+            schedule.parallel,
+            schedule.tiles,
+            vector=along,
+            width=_width(statement),
+            unroll=((along, 4),),
+        )
+    vector = None if is_arg else _unit_axis(statement, kept)
+    order = [name for name in names if name != vector] + ([vector] if vector else [])
+    return _split(statement, kept, order, vector, tuple(inner))
+
+
+def _split(
+    statement: Map | Fold, axes: Sequence[Axis], order: list[str], vector: str | None, inner: tuple[str, ...]
+) -> Schedule:
+    total = work((*axes, *statement.reduce_axes))
+    extents = {axis.name: nominal(axis.extent) for axis in axes}
+    tiles: tuple[tuple[str, int], ...] = ()
+    parallel = 0
+    if total >= PARALLEL_WORK and order:
+        turns = 1
+        while parallel < len(order) - (order[-1] == vector) and turns < SHARES:
+            turns *= extents[order[parallel]]
+            parallel += 1
+        if turns < 2 and extents[order[-1]] >= 2 * STRIP:
+            order = [*order[:-1], order[-1], order[-1]]
+            tiles = ((order[-1], STRIP),)
+            parallel = len(order) - 1
+    return Schedule((*order, *inner), parallel, tiles, vector=vector, width=_width(statement))
+
+
+def _width(statement: Map | Fold) -> int:
+    sizes = [load.dtype.itemsize for load in loads(statement)]
+    return width_of([*sizes, *(store.value.dtype.itemsize for store in statement.stores)])
+
+
+def _unit_axis(statement: Map | Fold, axes: Sequence[Axis]) -> str | None:
+    """The axis along which all stores step by one; long enough to fill lanes."""
+    for axis in reversed(axes):
+        steps = [store.access.index.coefficient(axis.name) for store in statement.stores]
+        if all(step is not None and step == 1 for step in steps):
+            return axis.name if axis.extent.constant is None or axis.extent.constant >= 4 else None
+    return None
+
+
+def _reduced_vector(statement: Fold, reduced: Sequence[Axis]) -> str | None:
+    """A reduced axis along which every load steps by one or not at all."""
+    indices = [load.access.index for load in loads(statement)]
+    for axis in reversed(reduced):
+        if (axis.extent.constant or NOMINAL) >= 8 and any(_is(index, axis.name, 1) for index in indices):
+            fits = all(_is(index, axis.name, 1) or _is(index, axis.name, 0) for index in indices)
+            return axis.name if fits else None
+    return None
+
+
+def _steps(statement: Fold, axis: str) -> int:
+    return sum(_is(load.access.index, axis, 1) for load in loads(statement))
+
+
+def _is(index: Index, axis: str, step: int) -> bool:
+    coefficient = index.coefficient(axis)
+    return coefficient is not None and coefficient == step

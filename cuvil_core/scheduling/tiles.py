@@ -1,0 +1,61 @@
+"""Register tiles of contractions, by a small cost model.
+
+One step of the reduction for a tile of t points by b blocks of 16 channels takes
+
+    max(t·b·h / 2,  (t + b·h) / 2,  4)  cycles        h = registers a block (1 on AVX-512, 2 on AVX2)
+
+two FMAs a cycle, two loads a cycle (t broadcasts, b·h vectors; the broadcasts of a single block fold into the FMAs), and
+the latency of a chain of FMAs. A row of w points is w // t tiles and one smaller tile for the rest.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cuvil_core.scheduling.machine import Isa, Machine
+
+LATENCY = 4
+"""Cycles of an FMA that waits for the one before."""
+TILE_START = 0.25
+"""Cycles a step that a tile costs beyond the model (loop, address, epilogue), so that equal costs favour few tiles."""
+PANELS = (1, 2, 3, 4, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterTile:
+    """Points × blocks of 16 channels held in accumulators."""
+
+    points: int
+    panels: int
+
+
+def accumulators(machine: Machine) -> int:
+    """Registers for sums, the rest being weights and broadcasts."""
+    return 28 if machine.isa is Isa.AVX512 else 12
+
+
+def step_cost(points: int, panels: int, machine: Machine) -> float:
+    """Cycles of one step of the reduction."""
+    vectors = panels * machine.halves
+    loads = points + vectors if vectors > 1 else points + 1
+    return max(points * vectors / 2, loads / 2, LATENCY) + TILE_START
+
+
+def best_tile(points: int, blocks: int, machine: Machine) -> RegisterTile:
+    """The cheapest tile for rows of `points` and `blocks` blocks of channels; panels divide the blocks."""
+    return min(_candidates(points, blocks, machine), key=lambda tile: (_row_cost(tile, points, blocks, machine)))
+
+
+def _candidates(points: int, blocks: int, machine: Machine) -> Iterator[RegisterTile]:
+    for panels in PANELS:
+        if blocks % panels and panels != 1:
+            continue
+        most = accumulators(machine) // (panels * machine.halves)
+        for count in range(min(most, max(1, points)), 0, -1):
+            yield RegisterTile(count, panels)
+
+
+def _row_cost(tile: RegisterTile, points: int, blocks: int, machine: Machine) -> float:
+    full, rest = divmod(max(1, points), tile.points)
+    cost = full * step_cost(tile.points, tile.panels, machine)
+    cost += step_cost(rest, tile.panels, machine) if rest else 0
+    return cost * blocks / tile.panels
