@@ -51,5 +51,5 @@ def revision_service(owner: Owner, revision: str) -> Document:
 
 def service_spec(selector: dict[str, str]) -> Document:
     """Give the spec of a Service in front of serving pods."""
-    port = {"name": "http", "port": names.SERVICE_PORT, "targetPort": "http", "protocol": "TCP", "appProtocol": "http"}
+    port = {"name": "http", "port": names.SERVICE_PORT, "targetPort": "http", "protocol": "TCP"}
     return {"type": "ClusterIP", "selector": selector, "ports": [port]}
