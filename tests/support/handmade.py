@@ -88,3 +88,27 @@ def expected(x: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[
     """What the program must give."""
     y = x * WEIGHTS
     return y, y.sum(axis=1)
+
+
+def model() -> bytes:
+    """The same function as an ONNX model."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])
+    outputs = [
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3]),
+        helper.make_tensor_value_info("total", TensorProto.FLOAT, ["N"]),
+    ]
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["y"]),
+        helper.make_node("ReduceSum", ["y", "axes"], ["total"], keepdims=0),
+    ]
+    constants = [
+        numpy_helper.from_array(WEIGHTS, "w"),
+        numpy_helper.from_array(np.array([1], np.int64), "axes"),
+    ]
+    graph = helper.make_graph(nodes, "handmade", [x], outputs, constants)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(made)
+    return bytes(made.SerializeToString())

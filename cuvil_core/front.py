@@ -1,0 +1,192 @@
+"""`cuvil.compile`: what a caller says → a request → the cache or the compiler → a module.
+
+Wiring only: the compiler is `cuvil_core.compile`, which this file brings in when the cache has no answer.
+"""
+
+import mmap
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+from cuvil_core.cache import Cache, cache_key
+from cuvil_core.contract import CompileRequest, InputSpec
+from cuvil_core.errors import InputError, MissingError, ModelError, TargetError
+from cuvil_core.runtime import CuvilModule, cpu_features, load
+from cuvil_core.toolchain import compiler_version
+from cuvil_core.version import VERSION
+
+TARGETS = ("native", "x86_64-cpu")
+PRECISIONS = ("fp32_strict", "fp32")
+FORMATS = ("onnx",)
+LEVELS = (0, 1, 2, 3)
+DEFAULT_LEVEL = 2
+LEVEL_VARIABLE = "CUVIL_IR_OPT_LEVEL"
+Model = str | os.PathLike[str] | bytes
+Progress = Callable[[str, float], None]
+"""Told the stage and the part done, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A module and how it came."""
+
+    module: CuvilModule
+    hit: bool
+    """True: from the cache."""
+    note: str
+    """Why the cache could not keep it, empty when it did."""
+
+
+def compile(
+    model: Model | None = None,
+    target: str = "native",
+    precision: str = "fp32",
+    inputs: Iterable[InputSpec | Mapping[str, Any]] | None = None,
+    opt_level: int | None = None,
+    *,
+    model_path: Model | None = None,
+    progress: Progress | None = None,
+) -> CuvilModule:
+    """Compile an ONNX model (a path or its bytes) and load it; equal calls are answered from the cache.
+
+    `target`: `native` (this machine's CPU) or `x86_64-cpu` (AVX2 and AVX-512 in one artifact). `precision`:
+    `fp32_strict` or `fp32`. `inputs`: names and bounds of symbolic extents, as `InputSpec` or as mappings such as
+    `{"name": "x", "shape": ["N", 3, 224, 224], "bounds": {"N": (1, 32)}}`. `opt_level`: 0 to 3, else
+    CUVIL_IR_OPT_LEVEL, else 2. Raises CuvilError by cause; see `cuvil_core.errors`.
+    """
+    source = model if model is not None else model_path
+    if source is None:
+        raise InputError("no model was passed, wanted a path or the bytes of an ONNX file")
+    return compile_cached(source, make_request(target, precision, inputs, opt_level), progress=progress).module
+
+
+def compile_cached(
+    source: Model, request: CompileRequest, *, cache: Cache | None = None, progress: Progress | None = None
+) -> Compiled:
+    """Give the module for a model and a request, from the cache where it is there."""
+    source = source if isinstance(source, bytes) else Path(source)
+    key = cache_key(model_digest(source), request, compiler_identity(), cpu_features())
+    got = (cache or Cache()).obtain(key, lambda: build(source, request, progress), load)
+    return Compiled(got.value, got.hit, got.note)
+
+
+def build(source: Path | bytes, request: CompileRequest, progress: Progress | None = None) -> bytes:
+    """Compile; give the artifact's bytes."""
+    from cuvil_core.compile import compile_model
+
+    return compile_model(source, request, progress=progress)
+
+
+def make_request(
+    target: str = "native",
+    precision: str = "fp32",
+    inputs: Iterable[InputSpec | Mapping[str, Any]] | None = None,
+    opt_level: int | None = None,
+    format: str = "onnx",
+) -> CompileRequest:
+    """Check a caller's words; raises TargetError and InputError that name what exists."""
+    if target not in TARGETS:
+        raise TargetError(f"there is no back end for target {target!r} yet; this version has {', '.join(TARGETS)}")
+    if precision not in PRECISIONS:
+        raise TargetError(f"there is no precision {precision!r} yet; this version has {', '.join(PRECISIONS)}")
+    if format not in FORMATS:
+        raise TargetError(f"models of format {format!r} cannot be read yet; this version reads {', '.join(FORMATS)}")
+    specs = tuple(one if isinstance(one, InputSpec) else input_spec(one) for one in inputs or ())
+    return CompileRequest(target, precision, format, _level(opt_level), specs)
+
+
+def input_spec(raw: Mapping[str, Any]) -> InputSpec:
+    """Read `{name, shape, bounds}` as the CuvilModel writes it: a bound is `{min, max}` or a pair. Raises InputError."""
+    try:
+        name, shape = raw["name"], tuple(raw["shape"])
+        bounds = {str(symbol): _bound(value) for symbol, value in dict(raw.get("bounds") or {}).items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise InputError(f"{raw!r} describes no input; write name, shape, bounds with min and max") from fault
+    if not isinstance(name, str) or any(type(one) not in (int, str) for one in shape):
+        raise InputError(f"input {name!r} has shape {shape!r}; write numbers and names of symbols")
+    for symbol, (least, most) in bounds.items():
+        if not 1 <= least <= most:
+            raise InputError(f"symbol {symbol!r} is bound to {least}…{most}; write 1 ≤ min ≤ max")
+        if symbol not in shape:
+            raise InputError(f"symbol {symbol!r} is bound but input {name!r} has shape {shape!r}; name it there")
+    return InputSpec(name, shape, bounds)
+
+
+def model_digest(source: Path | bytes) -> str:
+    """Give the sha256 of the model file and, where it points to external data, of those files too."""
+    if isinstance(source, bytes):
+        return sha256(source).hexdigest()
+    try:
+        with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            parts = [sha256(data).hexdigest()]
+            names = sorted(set(_external_names(data)))
+        for name in names:
+            path = source.parent / os.fsdecode(name)
+            if path.is_file():
+                with open(path, "rb") as file:
+                    parts.append(file_digest(file, "sha256").hexdigest())
+    except OSError as fault:
+        raise MissingError(f"{source} cannot be read: {fault.strerror}; name a model file") from fault
+    except ValueError as fault:
+        raise ModelError(f"{source} is empty; fetch or export the model again") from fault
+    return parts[0] if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()
+
+
+def compiler_identity() -> str:
+    """Name the compiler's code: its version, its sources by size and time of change, the C compiler's version."""
+    root = Path(__file__).parent
+    whole = sha256(compiler_version().encode())
+    for folder, folders, files in os.walk(root):
+        here = Path(folder).relative_to(root)
+        folders[:] = sorted(one for one in folders if (here / one).as_posix() not in _NO_COMPILER)
+        for name in sorted(one for one in files if one.endswith((".py", ".c", ".h"))):
+            state = os.stat(os.path.join(folder, name))
+            whole.update(f"{here}/{name} {state.st_size} {state.st_mtime_ns}\n".encode())
+    return f"{VERSION}+{whole.hexdigest()[:16]}"
+
+
+_LOCATION = b"\x0a\x08location\x12"
+_NO_COMPILER = frozenset({"serving", "fetching", "cli", "validate", "cache"})
+"""Rooms that cannot change an artifact's bytes."""
+
+
+def _level(stated: int | None) -> int:
+    text = os.environ.get(LEVEL_VARIABLE, "").strip()
+    if stated is None and text:
+        if text not in map(str, LEVELS):
+            raise InputError(f"{LEVEL_VARIABLE} is {text!r}, wanted 0, 1, 2 or 3: set it or unset it")
+        return int(text)
+    level = DEFAULT_LEVEL if stated is None else stated
+    if level not in LEVELS:
+        raise InputError(f"optimization level {level!r} does not exist; use 0, 1, 2 or 3")
+    return level
+
+
+def _bound(value: Any) -> tuple[int, int]:
+    if isinstance(value, Mapping):
+        return int(value["min"]), int(value["max"])
+    least, most = value
+    return int(least), int(most)
+
+
+def _external_names(data: mmap.mmap) -> Iterator[bytes]:
+    """Yield the file names of external tensors: protobuf entries whose key is `location` and whose value follows.
+
+    Bytes that only look so cost a wrong name, which names no file; a true one is never missed.
+    """
+    at = data.find(_LOCATION)
+    while at >= 0:
+        start, length, shift = at + len(_LOCATION), 0, 0
+        while start < len(data) and shift < 28:
+            byte = data[start]
+            length |= (byte & 0x7F) << shift
+            start, shift = start + 1, shift + 7
+            if byte < 0x80:
+                break
+        name = data[start : start + min(length, 4096)]
+        if name and b"\0" not in name:
+            yield name
+        at = data.find(_LOCATION, start)
