@@ -31,22 +31,22 @@ def zero_borders(world: "World", place: Placement) -> None:
     for axis, (low, high) in enumerate(place.layout.halo):
         for first, count in ((Dim.of(0), low), (spatial[axis] + low, high)):
             if count:
-                body.append(_side(place, name, axis, first, count))
+                body.append(_side(place, name, axis, first, count, f"{len(body)}"))
     inner = tuple(Schedule(tuple(axis.name for axis in one.axes), vector=one.axes[-1].name) for one in body)
     schedule = Schedule(("image",), 1, inner=inner)
     world.launch_kernel("halo", tuple(body), (Axis("image", images),), schedule, parameters)
 
 
-def _side(place: Placement, name: str, axis: int, first: Dim, count: int) -> Map:
-    """Zeros at positions first … first+count-1 of one spatial axis."""
+def _side(place: Placement, name: str, axis: int, first: Dim, count: int, tag: str) -> Map:
+    """Zeros at positions first … first+count-1 of one spatial axis; `tag` keeps axis names unique in the kernel."""
     spatial, halo = place.shape[2:], place.layout.halo
     padded = [extent + low + high for extent, (low, high) in zip(spatial, halo, strict=True)]
     lanes = Dim.of(LANES if place.layout.blocked else 1)
     strides = row_major((*padded, lanes))
-    index = Index.axis("image") * (product(padded) * lanes) + (Index.axis(f"side{axis}") + first) * strides[axis]
+    index = Index.axis("image") * (product(padded) * lanes) + (Index.axis(f"side{tag}") + first) * strides[axis]
     axes = []
     for before in range(axis):
-        axes.append(Axis(f"row{before}", spatial[before]))
-        index = index + (Index.axis(f"row{before}") + halo[before][0]) * strides[before]
-    axes += [Axis.of(f"side{axis}", count), Axis("rest", strides[axis])]
-    return Map(tuple(axes), (Store(Access(name, index + Index.axis("rest")), zero(place.dtype)),))
+        axes.append(Axis(f"row{tag}_{before}", spatial[before]))
+        index = index + (Index.axis(f"row{tag}_{before}") + halo[before][0]) * strides[before]
+    axes += [Axis.of(f"side{tag}", count), Axis(f"rest{tag}", strides[axis])]
+    return Map(tuple(axes), (Store(Access(name, index + Index.axis(f"rest{tag}")), zero(place.dtype)),))
