@@ -1,8 +1,6 @@
 """A GPU Job runs only where a node advertises the GPU: the real scheduler decides, on rendered documents."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +10,7 @@ from cuvil_operator.api import CuvilModelSpec
 from cuvil_operator.conventions import gpu_resource
 from cuvil_operator.facts import Images, Platform, RunCompile
 from cuvil_operator.render import Owner, compile_job
-from e2e.cluster import settings
-from e2e.stories.access import Access, wait
+from e2e.stories.access import Access, reached, wait
 
 pytestmark = pytest.mark.cluster
 NAMESPACE = "cuvil-e2e-gpu"
@@ -33,9 +30,7 @@ SPEC = CuvilModelSpec.from_dict(
 @pytest.fixture
 def access() -> Iterator[Access]:
     """Give the cluster with an own namespace and a node that advertises no GPU."""
-    kubeconfig = os.environ.get("KUBECONFIG") or str(settings.from_environment().kubeconfig)
-    assert Path(kubeconfig).exists(), "no cluster: run `python -m e2e.cluster up`, or set KUBECONFIG (and CONTEXT)"
-    cluster = Access(kubeconfig, os.environ.get("CONTEXT"))
+    cluster = reached()
     if any(RESOURCE in node.status.allocatable for node in nodes(cluster)):
         pytest.fail(f"a node advertises {RESOURCE} already: use a cluster without GPUs for this test")
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})

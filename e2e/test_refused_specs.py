@@ -1,10 +1,9 @@
 """The API server itself refuses each bad spec with its sentence, and accepts the good ones and every rendered document.
 
-Runs against the cluster of $KUBECONFIG (and $CONTEXT), or the embedded one; nothing is stored but the CRD.
+Runs against the cluster of `make e2e`, of $KUBECONFIG, or the embedded one; nothing is stored but the CRD.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ from kubernetes.client.exceptions import ApiException
 from cuvil_operator.api import CuvilModelSpec
 from e2e.cluster import settings
 from e2e.cluster.programs import Programs
-from e2e.stories.access import Access, wait
+from e2e.stories.access import Access, reached, wait
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[1]
@@ -37,9 +36,7 @@ SPREAD_SECONDS = 3.0
 @pytest.fixture(scope="module")
 def access() -> Iterator[Access]:
     """Give the cluster with the CRD of this tree and an own namespace."""
-    kubeconfig = os.environ.get("KUBECONFIG") or str(settings.from_environment().kubeconfig)
-    assert Path(kubeconfig).exists(), "no cluster: run `python -m e2e.cluster up`, or set KUBECONFIG (and CONTEXT)"
-    cluster = Access(kubeconfig, os.environ.get("CONTEXT"))
+    cluster = reached()
     before = cluster.get(*CRD)
     after = cluster.apply(yaml.safe_load((ROOT / "crds/cuvilmodel.yaml").read_text()))
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -89,7 +86,8 @@ def test_good_spec_is_accepted(access: Access, name: str) -> None:
 def test_example_is_accepted(access: Access) -> None:
     """The example of the documents is admitted as kubectl reads it, with strict field validation."""
     text = (ROOT / "examples/cuvilmodel.yaml").read_text().replace("namespace: vision", f"namespace: {NAMESPACE}")
-    where = ["--kubeconfig", str(access.kubeconfig), *(["--context", access.context] if access.context else [])]
+    given = (("--kubeconfig", access.kubeconfig), ("--context", access.context))
+    where = [part for flag, value in given if value for part in (flag, value)]
     kubectl = shutil.which("kubectl") or str(Programs(settings.from_environment().programs).path("kubectl"))
     command = [kubectl, *where, "apply", "--dry-run=server", "--validate=strict", "-f", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)

@@ -4,15 +4,19 @@ Takes a kubeconfig context, so that the stories run against the embedded cluster
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from kubernetes import client, config, dynamic
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
+
+from e2e.cluster import settings
 
 MANAGER = "cuvil-stories"
 
@@ -100,6 +104,16 @@ class Access:
             serialize=False,
         )
         return json.loads(answer.data)
+
+
+def reached() -> Access:
+    """Give the cluster that `make e2e` set up, else that of $KUBECONFIG, else the embedded one; fails with the cure."""
+    embedded = str(settings.from_environment().kubeconfig)
+    kubeconfig = os.environ.get("CUVIL_E2E_KUBECONFIG") or os.environ.get("KUBECONFIG") or embedded
+    context = os.environ.get("CUVIL_E2E_CONTEXT") or None
+    if context is None and not Path(kubeconfig).exists():
+        raise StoryError("no cluster: run `python -m e2e.cluster up`, or set KUBECONFIG")
+    return Access(kubeconfig if Path(kubeconfig).exists() else None, context)
 
 
 def wait(what: str, look: Callable[[], Any], seconds: float, every: float = 0.5) -> Any:

@@ -93,12 +93,12 @@ def _install(access: Access, chosen: settings.Settings, images: dict[str, str], 
 def chart_values(images: dict[str, str], addresses: Addresses) -> dict[str, object]:
     """Give the values that differ from the chart's defaults on a small test cluster."""
     return {
-        "image": images["operator"],
-        "images": {"compiler": images["compiler"], "runtime": images["runtime"]},
-        "store": {"repository": f"{addresses.registry}/artifacts", "insecure": True},
+        "images": {name: images[name] for name in ("operator", "compiler", "runtime")},
+        "artifacts": {"repository": f"{addresses.registry}/artifacts", "insecure": True},
         "prometheus": {"url": PROMETHEUS},
-        "allowedHosts": [addresses.registry],
-        "lease": {"seconds": 5},
+        "models": {"allowedHosts": [addresses.registry.partition(":")[0]]},
+        "leaderElection": {"leaseSeconds": 5},
+        "monitoring": {"podMonitor": {"interval": "1s"}},
     }
 
 
