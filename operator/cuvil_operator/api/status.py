@@ -128,11 +128,11 @@ class Rollback:
 
     revision: str
     """Rolled back."""
-    stable: str | None
-    """Rolled back to; none when the first revision failed."""
     reason: str
     message: str
     started_at: Time
+    stable: str | None = None
+    """Rolled back to; none when the first revision failed."""
     gate: GateStatus | None = None
     crossed_at: Time | None = None
     """Scrape time of the samples that first crossed the bound."""

@@ -1,7 +1,7 @@
 """What nobody needs any more.
 
-    Jobs        whose result is in status or in a revision's ConfigMap, or whose key no longer follows from the spec;
-                one that other CuvilModels own is left to them
+    Jobs        whose result is in status or in a revision's ConfigMap, whose key no longer follows from the spec, or
+                whose revision is quarantined; one that other CuvilModels own is left to them
     workloads   of revisions that are neither stable nor canary
     ConfigMaps  of revisions that are not live, not wanted, not in history and without a workload
 
@@ -50,13 +50,18 @@ def _idle(seen: Observed, wanted: Wanted, job: JobSeen) -> bool:
         return False
     if job.stage is Stage.RESOLVE:
         return seen.spec is None or seen.spec.model.sha256 is not None or _stale_resolve(seen, job) or _resolved(seen)
-    if wanted.record is not None:
+    if wanted.record is not None or _refused(seen, wanted):
         return True
     # a failed Job stays while its key is wanted: it is the memory of the failure
     if job.stage is Stage.COMPILE:
         return job.key != wanted.compile_key
     made = proof.artifact(seen, wanted)
     return seen.spec is None or made is None or job.key != proof.validation_key(seen, seen.spec, wanted, made)
+
+
+def _refused(seen: Observed, wanted: Wanted) -> bool:
+    """A quarantined revision needs no Jobs. One refused only for its artifact keeps them: they tell the artifact."""
+    return any(one.revision == wanted.revision for one in seen.status.quarantine)
 
 
 def _resolved(seen: Observed) -> bool:

@@ -1,0 +1,232 @@
+"""Every verb in every phase: what it answers and where the rollout goes from there."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from cluster_life import Behaviour
+from cuvil_core.contract import ExitCode
+from cuvil_operator.conventions import Phase, Reason, Verb
+from story import Story, failure, spec
+
+CHANGES = {"serving__replicas": 2, "rollout__steps": [{"weight": 20, "hold": "20s"}, {"weight": 50, "hold": "20s"}]}
+
+
+def compiling() -> Story:
+    """A second revision B compiles; A is stable."""
+    story = Story().apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE)
+    return story.apply(spec("good-2", **CHANGES)).until_phase(Phase.COMPILING)
+
+
+def blocked() -> Story:
+    """B cannot be compiled; A is stable."""
+    story = Story().apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE)
+    story.ends("compile", "wrong", failure(ExitCode.BAD_MODEL, "the file ends early"))
+    return story.apply(spec("wrong", **CHANGES)).until_phase(Phase.BLOCKED)
+
+
+def deploying() -> Story:
+    """The first revision A is deployed."""
+    return Story().apply(spec("good-1", **CHANGES)).until_phase(Phase.DEPLOYING).run(1)
+
+
+def progressing() -> Story:
+    """B is the canary at its first step; A is stable."""
+    return compiling().until(lambda status: status.step is not None and status.step.started_at is not None)
+
+
+def paused() -> Story:
+    """B is paused at its first step."""
+    return progressing().command("pause@B#0").until_phase(Phase.PAUSED)
+
+
+def promoting() -> Story:
+    """B has passed its steps and becomes whole."""
+    return progressing().command("promote-full@B#0").until_phase(Phase.PROMOTING)
+
+
+def rolling_back() -> Story:
+    """B fails and its pods still end."""
+    story = Story().apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE)
+    story.behave("bad", Behaviour(errors=Fraction(1, 4))).apply(spec("bad", **CHANGES))
+    return story.until(lambda status: status.rollback is not None)
+
+
+def rolled_back() -> Story:
+    """B is quarantined; A is stable."""
+    return rolling_back().until_phase(Phase.ROLLED_BACK)
+
+
+def stable() -> Story:
+    """B is stable, A is in history."""
+    return progressing().until_phase(Phase.STABLE).run(5)
+
+
+def suspended() -> Story:
+    """B is the canary and the model is suspended."""
+    return progressing().apply(spec("good-2", suspend=True, **CHANGES)).until_phase(Phase.SUSPENDED)
+
+
+PHASES = (
+    compiling,
+    blocked,
+    deploying,
+    progressing,
+    paused,
+    promoting,
+    rolling_back,
+    rolled_back,
+    stable,
+    suspended,
+)
+DONE, NO_OP, REFUSED = "Done", "NoOp", "Refused"
+
+ANSWERS = {
+    #                 compiling blocked  deploying progressing paused promoting rolling_back rolled_back stable suspended
+    Verb.PROMOTE: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
+    Verb.PROMOTE_FULL: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
+    Verb.ABORT: (DONE, DONE, DONE, DONE, DONE, DONE, NO_OP, NO_OP, REFUSED, DONE),
+    Verb.RETRY: (DONE, DONE, NO_OP, NO_OP, NO_OP, NO_OP, REFUSED, DONE, NO_OP, NO_OP),
+    Verb.PAUSE: (DONE, DONE, DONE, DONE, NO_OP, DONE, REFUSED, DONE, NO_OP, DONE),
+    Verb.RESUME: (NO_OP, NO_OP, NO_OP, NO_OP, DONE, NO_OP, REFUSED, NO_OP, NO_OP, NO_OP),
+    Verb.RESTART: (REFUSED, REFUSED, DONE, DONE, DONE, DONE, REFUSED, REFUSED, DONE, DONE),
+    Verb.CLEAR_QUARANTINE: (NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, REFUSED, DONE, NO_OP, NO_OP),
+}
+
+
+@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("place", range(len(PHASES)), ids=[one.__name__ for one in PHASES])
+def test_every_verb_in_every_phase(verb: Verb, place: int) -> None:
+    """A verb answers as the table says, is taken once, and a second one with another nonce finds it done."""
+    begin: Callable[[], Story] = PHASES[place]
+    story = begin()
+    order = f"{verb.value}@{'A' if begin is deploying else 'B'}#n1"
+    story.command(order).run(0)
+    told = story.status.last_command
+    assert told is not None and told.text.endswith("#n1") and told.outcome == ANSWERS[verb][place], story.text
+    story.run(3)
+    assert story.status.last_command == told, "taken twice"
+    if told.outcome != DONE:
+        assert told.message
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_a_verb_that_did_nothing_changed_nothing(verb: Verb) -> None:
+    """Refused and NoOp leave every fact of the status as it was, but for the echo and the timeline."""
+    for begin, answer in zip(PHASES, ANSWERS[verb], strict=True):
+        if answer == DONE:
+            continue
+        story = begin()
+        before = story.status
+        story.command(f"{verb.value}@{'A' if begin is deploying else 'B'}#n1").run(0)
+        after = story.status
+        kept = ("stable", "step", "paused", "quarantine", "history", "retried_at", "revision")
+        assert [getattr(after, one) for one in kept] == [getattr(before, one) for one in kept], story.text
+
+
+def test_promote_ends_a_step_early() -> None:
+    """promote goes to the next step before the hold is over; promote-full to the end."""
+    story = (
+        progressing().command("promote@B#1").until(lambda status: status.step is not None and status.step.index == 1)
+    )
+    assert story.clock.monotonic() < 60
+    story.command("promote-full@B#2").until_phase(Phase.STABLE)
+
+
+def test_abort_quarantines_and_retry_tries_again() -> None:
+    """abort takes the canary away for good; retry lifts that."""
+    story = progressing().command("abort@B#1").until_phase(Phase.ROLLED_BACK).run(30)
+    assert [one.reason for one in story.status.quarantine] == [Reason.ABORTED]
+    story.command("retry@B#2").until_phase(Phase.STABLE)
+    assert story._alias(story.status.stable.revision) == "B"  # type: ignore[union-attr]
+
+
+def test_abort_before_traffic_cancels_the_job() -> None:
+    """abort of a revision that compiles ends its Job and leaves stable alone."""
+    story = compiling().command("abort@B#1").until_phase(Phase.BLOCKED).run(10)
+    assert not [one for one in story.end_state()["objects"] if one.startswith("Job")]
+    assert story.life.weights() == {story.status.stable.revision: 100}  # type: ignore[union-attr]
+
+
+def test_abort_of_the_first_revision_leaves_nothing_serving() -> None:
+    """Without a stable revision an abort takes the pods away and says that nothing serves."""
+    story = deploying().command("abort@A#1").until_phase(Phase.ROLLED_BACK).run(10)
+    assert story.status.stable is None
+    assert not story.life.counters
+
+
+def test_retry_makes_a_failed_job_anew() -> None:
+    """retry runs the failed compile once more."""
+    story = blocked()
+    made = len(story.life.jobs_made)
+    story.run(2).command("retry@B#1").run(10)
+    assert len(story.life.jobs_made) == made + 1
+
+
+def test_pause_holds_and_resume_goes_on() -> None:
+    """A paused canary keeps its weight past its hold; resumed, it goes on."""
+    story = paused().run(90)
+    assert story.status.phase == Phase.PAUSED
+    story.command("resume@B#2").until_phase(Phase.STABLE)
+
+
+def test_a_paused_canary_is_still_rolled_back() -> None:
+    """pause holds the steps, never the way back."""
+    story = paused().behave("good-2", Behaviour(errors=Fraction(1, 4)))
+    story.until_phase(Phase.ROLLED_BACK)
+
+
+def test_restart_replaces_the_pods_one_by_one() -> None:
+    """restart makes every pod new while stable keeps its need, and no request is lost."""
+    story = stable()
+    before = set(story.life.counters)
+    story.command("restart@B#1").run(30)
+    assert not before & set(story.life.counters)
+    assert story.life.dropped == 0
+    after = set(story.life.counters)
+    story.command("pause@B#2").run(30)
+    assert set(story.life.counters) == after, "another command restarted them again"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "promote",
+        "promote@B",
+        "explode@aaaaaaaaaaaa#1",
+        "promote@xyz#1",
+        "promote@aaaaaaaaaaaa#",
+        "x" * 5000,
+        "PROMOTE@A#1",
+    ],
+)
+def test_a_malformed_command_is_answered_once(text: str) -> None:
+    """What is no command is refused with a sentence and an Event, and nothing else changes."""
+    story = progressing()
+    before = story.status
+    story._put(story._asked["m"], {"cuvil.dev/command": text})
+    story.run(0)
+    told = story.status.last_command
+    assert told is not None and told.outcome == REFUSED and "VERB@REVISION#NONCE" in told.message
+    condition = next(one for one in story.status.conditions if one.type == "Progressing")
+    assert "refused" in condition.message
+    events = [one for one in story.kubernetes.all() if one["kind"] == "Event" and one["reason"] == "CommandMalformed"]
+    assert len(events) == 1
+    assert replace(story.status, last_command=None).canary == before.canary
+
+
+def test_a_command_for_a_revision_that_is_not_here_is_refused() -> None:
+    """A late order cannot hit another revision than its sender saw."""
+    story = progressing().command("abort@aaaaaaaaaaaa#1").run(0)
+    told = story.status.last_command
+    assert told is not None and told.outcome == REFUSED and "is not here" in told.message
+    assert story.status.rollback is None
+
+
+def test_latest_names_what_the_spec_asks_for() -> None:
+    """`latest` spares people the digits."""
+    story = progressing().command("promote@latest#1").run(0)
+    told = story.status.last_command
+    assert told is not None and told.outcome == DONE
