@@ -93,7 +93,7 @@ def _read_text(form: TextForm, raw: object, where: str) -> Any:
         return form.parse(_expect(str, raw, where))
     except SpecError:
         raise
-    except ValueError as fault:
+    except (ValueError, OverflowError) as fault:
         raise SpecError(f"{where}: {fault}") from fault
 
 

@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,3 +74,10 @@ def test_any_value_anywhere_in_a_status(path: tuple[Any, ...], by: Any) -> None:
         CuvilModelStatus.from_dict(replaced(STATUS, path, by))
     except SpecError as fault:
         assert str(fault).startswith("status")
+
+
+def test_time_at_the_edge_of_the_calendar() -> None:
+    """A time that no calendar of Python holds in UTC is a fault that names its place."""
+    raw = replaced(STATUS, ("stable", "since"), "0001-01-01T00:00:00+14:00")
+    with pytest.raises(SpecError, match=r"status\.stable\.since"):
+        CuvilModelStatus.from_dict(raw)
