@@ -66,7 +66,8 @@ class Watcher:
             asyncio.run(self._operate())
         except BaseException as raised:
             fault = raised
-        self._loop.call_soon_threadsafe(self._end, fault)
+        with contextlib.suppress(RuntimeError):  # the main loop has ended already
+            self._loop.call_soon_threadsafe(self._end, fault)
 
     def _end(self, fault: BaseException | None) -> None:
         if not self.ended.done():
