@@ -28,7 +28,11 @@ BUILD_TIMEOUT = 1800.0
 def build(registry: str, names: Sequence[str] = content.NAMES, base_image: str = "debootstrap") -> dict[str, str]:
     """Makes sure that the registry has the images; gives name → `REGISTRY/cuvil/NAME@sha256:…`."""
     _tools(base_image)
-    buildah = Buildah(default_folder())
+    with Buildah(default_folder()) as buildah:
+        return _build_all(buildah, registry, names, base_image)
+
+
+def _build_all(buildah: Buildah, registry: str, names: Sequence[str], base_image: str) -> dict[str, str]:
     base_name = base.reference() if base_image == "debootstrap" else base_image
     found: dict[str, str] = {}
     for name in names:
@@ -74,7 +78,7 @@ def _build(buildah: Buildah, name: str, target: str, base_name: str) -> None:
 def _push(buildah: Buildah, name: str, target: str) -> str:
     with step(f"pushed the image {name}"), tempfile.TemporaryDirectory() as scratch:
         digest = Path(scratch) / "digest"
-        flags = ["--tls-verify=false", "--disable-compression", "--digestfile", str(digest)]
+        flags = ["--tls-verify=false", "--compression-format", "zstd", "--digestfile", str(digest)]
         buildah("push", "--quiet", *flags, target, f"docker://{target}", timeout=600)
         return digest.read_text().strip()
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from e2e.cluster.cleanup import MOUNTS, mounts_below
 from e2e.cluster.commands import attempt, run
 
 
 class Buildah:
-    """Calls buildah on the store under `folder`."""
+    """Calls buildah on the store under `folder`; as a context it leaves no mount behind, also after a failed build."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._argv = ("buildah", "--root", str(folder / "storage"), "--runroot", str(folder / "run"))
+
+    def __enter__(self) -> Buildah:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for point in mounts_below(self.folder, MOUNTS.read_text()):
+            attempt(["umount", point])
 
     def __call__(self, *words: str | Path, timeout: float = 120) -> str:
         # The build cache of RUN --mount=type=cache lies under TMPDIR; beside the store it is found again.

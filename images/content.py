@@ -26,7 +26,7 @@ def key(name: str, base: str) -> str:
 
 def files(name: str) -> list[Path]:
     """What the image's content depends on, sorted; product rooms that the image drops do not count."""
-    fixed = [TREE / "images" / name / "Dockerfile", TREE / "images" / name / "requirements.txt"]
+    fixed = [file for file in (TREE / "images" / name).iterdir() if file.is_file()]
     fixed += [TREE / "images" / "keep_rooms.py", TREE / "constraints.txt", TREE / "pyproject.toml"]
     return sorted({*fixed, *_product(name)})
 
