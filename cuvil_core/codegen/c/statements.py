@@ -101,7 +101,8 @@ class Emitter:
         points = self._points(turn, self._broadcast_axes())
         lanes = self._scope(turn).lanes
         partials = [self._declare(f"a{number}_", lanes) for number in range(len(points))]
-        self._reduce_loops(turn, points, partials, self._reduce_order(), {}, None)
+        with self.writer.block():
+            self._reduce_loops(turn, points, partials, self._reduce_order(), {}, None)
         scope = self._scope(turn)
         for point, reducers in zip(points, partials, strict=True):
             here = scope.at(point, tuple(partial.value for partial in reducers))
@@ -217,12 +218,12 @@ class Emitter:
         points = self._points(Turn(turn.axes, {a: c for a, c in turn.counts.items() if a != self.schedule.vector}))
         scalar = self._scope(turn, scalar=True)
         for number, point in enumerate(points):
-            finished = self._fold_row(turn, point, f"r{number}_")
+            finished = self._fold_row(turn, point, f"r{number}_", scalar)
             here = scalar.at(point, finished)
             self._stores(here)
             self._flush(scalar)
 
-    def _fold_row(self, turn: Turn, point: Shift, stem: str) -> tuple[Value, ...]:
+    def _fold_row(self, turn: Turn, point: Shift, stem: str, row: Scope) -> tuple[Value, ...]:
         """Partial accumulators along the lanes, joined in a fixed order; gives the results as one-lane values."""
         axis = self.schedule.vector or ""
         lanes, times = self.schedule.width, self.schedule.unroll_of(axis)
@@ -230,9 +231,9 @@ class Emitter:
         outer = tuple(name for name in self._reduce_order() if name != axis)
         self._lane_loops(turn, point, partials, outer)
         first = partials[0]
-        scope = Scope(lanes, None, dict(turn.axes), self.symbols, self.extents)
+        scope = Scope(lanes, None, dict(turn.axes), self.symbols, self.extents, names=row.names)
         for number, partial in enumerate(first):
-            join_partials([row[number] for row in partials], scope)
+            join_partials([other[number] for other in partials], scope)
             join_lanes(partial, scope)
         finished = tuple(first_lane(partial, scope) for partial in first)
         self._flush(scope)
