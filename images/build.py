@@ -7,6 +7,7 @@ not built again. Prints one line an image: its name and its reference by digest.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -27,23 +28,20 @@ BUILD_TIMEOUT = 1800.0
 
 def build(registry: str, names: Sequence[str] = content.NAMES, base_image: str = "debootstrap") -> dict[str, str]:
     """Makes sure that the registry has the images; gives name → `REGISTRY/cuvil/NAME@sha256:…`."""
-    _tools(base_image)
-    with Buildah(default_folder()) as buildah:
-        return _build_all(buildah, registry, names, base_image)
-
-
-def _build_all(buildah: Buildah, registry: str, names: Sequence[str], base_image: str) -> dict[str, str]:
     base_name = base.reference() if base_image == "debootstrap" else base_image
-    found: dict[str, str] = {}
-    for name in names:
-        target = f"{registry}/{REPOSITORY}/{name}:{content.key(name, base_name)}"
-        digest = pushed(target)
-        if digest is None:
-            if not buildah.has(target):
-                _build(buildah, name, target, base.ensure(buildah) if base_image == "debootstrap" else base_image)
-            digest = _push(buildah, name, target)
-        found[name] = f"{registry}/{REPOSITORY}/{name}@{digest}"
-    return found
+    targets = {name: f"{registry}/{REPOSITORY}/{name}:{content.key(name, base_name)}" for name in names}
+    _tools(("skopeo",))
+    digests = {name: pushed(target) for name, target in targets.items()}
+    absent = [name for name in names if digests[name] is None]
+    if absent:
+        _tools(("buildah", "debootstrap") if base_image == "debootstrap" else ("buildah",))
+        with Buildah(default_folder()) as buildah:
+            for name in absent:
+                if not buildah.has(targets[name]):
+                    base_name = base.ensure(buildah) if base_image == "debootstrap" else base_image
+                    _build(buildah, name, targets[name], base_name)
+                digests[name] = _push(buildah, name, targets[name])
+    return {name: f"{registry}/{REPOSITORY}/{name}@{digest}" for name, digest in digests.items()}
 
 
 def pushed(target: str) -> str | None:
@@ -83,11 +81,10 @@ def _push(buildah: Buildah, name: str, target: str) -> str:
         return digest.read_text().strip()
 
 
-def _tools(base_image: str) -> None:
-    """buildah, skopeo and debootstrap, installed if allowed."""
-    wanted = ["buildah", "skopeo", *(["debootstrap"] if base_image == "debootstrap" else [])]
+def _tools(wanted: tuple[str, ...]) -> None:
+    """Installs the missing programs, whose Debian packages have the same names, if allowed."""
     missing = tuple(tool for tool in wanted if shutil.which(tool) is None)
-    if missing and from_environment().install and shutil.which("apt-get"):
+    if missing and from_environment().install and os.geteuid() == 0 and shutil.which("apt-get"):
         install(missing)
     elif missing:
         raise ClusterError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from e2e.cluster.errors import ClusterError
 from e2e.cluster.processes import running
 from e2e.cluster.programs import Programs
 from e2e.cluster.progress import say
-from e2e.cluster.settings import API_PORT, MEMBER, Settings
+from e2e.cluster.settings import API_PORT, MEMBER, Settings, from_environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,10 @@ def status(settings: Settings) -> list[Part]:
 
 
 def user_kubeconfig(settings: Settings, user: str, to: Path | None) -> Path:
-    """Writes a cluster-admin kubeconfig for a user of this machine, owned by that user with mode 0600."""
+    """Writes a cluster-admin kubeconfig for a user of this machine, owned by that user with mode 0600.
+
+    The user's own program cache gets the clients that are built already, so that nobody builds them twice.
+    """
     try:
         account = pwd.getpwnam(user)
     except KeyError:
@@ -98,9 +102,23 @@ def user_kubeconfig(settings: Settings, user: str, to: Path | None) -> Path:
         target.parent.mkdir(parents=True, mode=0o700)
         os.chown(target.parent, account.pw_uid, account.pw_gid)
     pki.write_private(target, pki.kubeconfig(folder, identity.name), (account.pw_uid, account.pw_gid))
+    _hand_over_clients(settings, account)
     return target
 
 
+def _hand_over_clients(settings: Settings, account: pwd.struct_passwd) -> None:
+    ours, theirs = Programs(settings.programs), Programs(from_environment({"HOME": account.pw_dir}).programs)
+    for name in CLIENTS:
+        source, copy = ours.path(name), theirs.path(name)
+        if source.exists() and not copy.exists():
+            for folder in reversed([parent for parent in copy.parents if not parent.exists()]):
+                folder.mkdir(mode=0o755)
+                os.chown(folder, account.pw_uid, account.pw_gid)
+            shutil.copy(source, copy)
+            os.chown(copy, account.pw_uid, account.pw_gid)
+
+
+CLIENTS = ("kubectl", "helm", "promtool")
 _NEEDED = (
     "pause",
     "traefik",
