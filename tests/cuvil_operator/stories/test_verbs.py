@@ -84,7 +84,7 @@ PHASES = (
 DONE, NO_OP, REFUSED = "Done", "NoOp", "Refused"
 
 ANSWERS = {
-    #                 compiling blocked  deploying progressing paused promoting rolling_back rolled_back stable suspended
+    # compiling, blocked, deploying, progressing, paused, promoting, rolling_back, rolled_back, stable, suspended
     Verb.PROMOTE: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
     Verb.PROMOTE_FULL: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
     Verb.ABORT: (DONE, DONE, DONE, DONE, DONE, DONE, NO_OP, NO_OP, REFUSED, DONE),
