@@ -25,11 +25,16 @@ class Equalities:
     def __init__(self, guards: Iterable[Guard]) -> None:
         pairs = [sorted((g.left, g.right), key=spelling) for g in guards if g.relation is Relation.EQUAL]
         self._rewrites = [(longer, shorter) for shorter, longer in pairs]
+        self._known: dict[Dim, Dim] = {}
 
     def canonical(self, dim: Dim) -> Dim:
         """The dim in the simplest spelling that the guards allow."""
         if not self._rewrites or dim.constant is not None:
             return dim
+        found = self._known.get(dim)
+        return found if found is not None else self._known.setdefault(dim, self._rewritten(dim))
+
+    def _rewritten(self, dim: Dim) -> Dim:
         for _ in range(MAX_STEPS):
             before = dim
             for longer, shorter in self._rewrites:

@@ -49,6 +49,7 @@ def _pad(operands: Types, attributes: Attributes) -> Types:
 
 
 def _concat(operands: Types, attributes: Attributes) -> Types:
+    require(bool(operands), "there is nothing to join")
     first, axis = operands[0], attributes.integer("axis")
     check_axis(axis, first.rank)
     require(all(type.dtype is first.dtype for type in operands), "the operands have different dtypes")

@@ -107,7 +107,7 @@ class OpSpec:
     name: str
     group: Group
     operands: int | None
-    """How many operands it takes; None for one or more."""
+    """How many operands it takes; None for any number."""
     rule: Rule
     """Operand types and attributes → result types; its ModelErrors are completed with the op's name by `infer`."""
     attributes: Mapping[str, AttributeKind] = field(default_factory=dict)
@@ -128,9 +128,8 @@ class OpSpec:
             raise ModelError(f"{self.name}({types}): {refusal}; correct the shapes or types of the model.") from refusal
 
     def _check(self, operands: Types, attributes: Mapping[str, Attribute], region: Block | None) -> None:
-        if (self.operands is not None and len(operands) != self.operands) or (self.operands is None and not operands):
-            wanted = "at least one" if self.operands is None else str(self.operands)
-            raise ModelError(f"{self.name} takes {wanted} operands, not {len(operands)}; correct the model.")
+        if self.operands is not None and len(operands) != self.operands:
+            raise ModelError(f"{self.name} takes {self.operands} operands, not {len(operands)}; correct the model.")
         if (region is not None) != (self.region_rule is not None):
             raise ModelError(f"{self.name} {'has no' if region is not None else 'needs a'} region; correct the graph.")
         if attributes.keys() != self.attributes.keys():

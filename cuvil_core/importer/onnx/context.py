@@ -118,13 +118,18 @@ class Context:
     def reduce(self, kind: str, tensor: Tensor, axes: Sequence[int], keepdims: bool = True) -> Tensor:
         """reduce over the axes; with `keepdims` they stay with extent 1."""
         result = self.emit("reduce", tensor, kind=kind, axes=tuple(sorted(axes))) if axes else tensor
-        kept = [Dim.of(1) if axis in axes else extent for axis, extent in enumerate(tensor.shape)]
-        return self.reshape(result, kept) if keepdims else result
+        return self.kept(result, tensor, axes) if keepdims else result
+
+    def kept(self, reduced: Tensor, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        """The reduced tensor with the vanished axes back as extents of 1."""
+        return self.reshape(reduced, [Dim.of(1) if axis in axes else e for axis, e in enumerate(tensor.shape)])
 
     def mean(self, tensor: Tensor, axes: Sequence[int], keepdims: bool = True) -> Tensor:
         """The sum over the axes by the number of elements."""
-        total = self.reduce("sum", tensor, axes, keepdims)
-        return self.binary("div", total, self.count(product(tensor.shape[axis] for axis in axes), tensor.dtype))
+        total = self.reduce("sum", tensor, axes, keepdims=False)
+        number = self.count(product(tensor.shape[axis] for axis in axes), tensor.dtype)
+        mean = self.emit("div", total, self.stretch(number, total.shape))
+        return self.kept(mean, tensor, axes) if keepdims else mean
 
     def count(self, number: Dim, dtype: DType) -> Tensor:
         """A dim as a rank-0 tensor of the dtype."""

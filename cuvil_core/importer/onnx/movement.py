@@ -8,7 +8,7 @@ from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_ax
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Content, Tensor, to_content
-from cuvil_core.ir import Dim, Payload, Relation, product
+from cuvil_core.ir import Dim, DType, Payload, Relation, product
 
 
 def _moved(x: Tensor, content: Content) -> Tensor:
@@ -301,13 +301,14 @@ def _same(context: Context, node: Node, operands: Operands) -> Tensor:
     return need(node, operands, 0)
 
 
-def _dropout(context: Context, node: Node, operands: Operands) -> Tensor:
+def _dropout(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
     training = optional(operands, 2)
     if training is not None and context.ints(training, "training_mode") != [0]:
         raise node.unsupported("training mode")
-    if len([name for name in node.outputs if name]) > 1:
-        raise node.unsupported("the mask output")
-    return need(node, operands, 0)
+    x = need(node, operands, 0)
+    if len(node.outputs) == 1:
+        return x
+    return x, context.full(DType.BOOL if node.opset >= 10 else x.dtype, 1, x.shape)
 
 
 ENTRIES: tuple[Entry, ...] = (

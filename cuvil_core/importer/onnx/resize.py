@@ -13,9 +13,18 @@ from cuvil_core.ir import Dim, DType, Payload
 def _resize(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
     scales, sizes = _targets(context, node, operands, x)
+    factors = [_whole(node, extent, size) for extent, size in zip(x.shape, sizes, strict=True)]
     for axis, (scale, size) in enumerate(zip(scales, sizes, strict=True)):
-        x = _resize_axis(context, node, x, axis, scale, size)
-    return x
+        if factors[axis] is None and not (size == x.shape[axis] and scale in (None, 1.0)):
+            x = _resize_axis(context, node, x, axis, scale, size)
+    return _repeat(context, x, [factor or 1 for factor in factors])
+
+
+def _whole(node: Node, extent: Dim, size: Dim) -> int | None:
+    """The factor where every element is repeated that often, else None."""
+    factor = size.exact_div(extent)
+    whole = None if factor is None else factor.constant
+    return whole if whole is not None and _repeats(node, whole) else None
 
 
 def _targets(
@@ -59,12 +68,6 @@ def _scaled(node: Node, extent: Dim, factor: float) -> Dim:
 
 def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, scale: float | None, size: Dim) -> Tensor:
     extent = x.shape[axis]
-    if size == extent and scale in (None, 1.0):
-        return x
-    factor = size.exact_div(extent)
-    whole = factor.constant if factor is not None else None
-    if whole is not None and _repeats(node, whole):
-        return _repeat(context, x, axis, whole)
     if extent.constant is None or size.constant is None or size.constant < 1:
         raise node.unsupported(f"{_mode(node)} resizing of the symbolic extent {extent}")
     ratio = scale if scale is not None else size.constant / extent.constant
@@ -99,12 +102,17 @@ def _repeats(node: Node, factor: int) -> bool:
     return kind in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round_prefer")
 
 
-def _repeat(context: Context, x: Tensor, axis: int, factor: int) -> Tensor:
-    """reshape to …, extent, 1, …; stretch the 1; reshape back"""
-    before, extent, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    apart = context.reshape(x, [*before, extent, 1, *after])
-    wide = context.stretch(apart, (*before, extent, Dim.of(factor), *after))
-    return context.reshape(wide, [*before, extent * factor, *after])
+def _repeat(context: Context, x: Tensor, factors: list[int]) -> Tensor:
+    """reshape to …, extent, 1, …; stretch the 1s; reshape back"""
+    if set(factors) == {1}:
+        return x
+    apart: list[Dim] = []
+    wide: list[Dim] = []
+    for extent, factor in zip(x.shape, factors, strict=True):
+        apart += [extent] if factor == 1 else [extent, Dim.of(1)]
+        wide += [extent] if factor == 1 else [extent, Dim.of(factor)]
+    stretched = context.stretch(context.reshape(x, apart), tuple(wide))
+    return context.reshape(stretched, [extent * factor for extent, factor in zip(x.shape, factors, strict=True)])
 
 
 def _source(node: Node, at: int, ratio: float, extent: int, size: int) -> float:

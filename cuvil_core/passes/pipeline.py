@@ -1,0 +1,94 @@
+"""The ordered lists of passes by optimization level, and the runner that checks each step."""
+
+from collections.abc import Sequence
+
+from cuvil_core.errors import InputError, InternalError
+from cuvil_core.ir import Graph, VerifyError, verify
+from cuvil_core.ops import RULES
+from cuvil_core.passes.canonicalize import Canonicalize
+from cuvil_core.passes.expand_transposed_convs import ExpandTransposedConvs
+from cuvil_core.passes.fold_constants import FoldConstants
+from cuvil_core.passes.fold_scales import FoldScales
+from cuvil_core.passes.fuse_contractions import FuseContractions
+from cuvil_core.passes.fuse_elementwise import FuseElementwise
+from cuvil_core.passes.fuse_reductions import FuseReductions
+from cuvil_core.passes.merge_common import MergeCommon
+from cuvil_core.passes.properties import Pass, Property, holds
+from cuvil_core.passes.remove_dead import RemoveDead
+from cuvil_core.passes.simplify_algebra import SimplifyAlgebra
+from cuvil_core.passes.simplify_movement import SimplifyMovement
+from cuvil_core.rewriting import Note, renumber
+
+_CLEAN: tuple[Pass, ...] = (RemoveDead(),)
+_SIMPLE: tuple[Pass, ...] = (
+    RemoveDead(),
+    Canonicalize(),
+    FoldConstants(),
+    MergeCommon(),
+    SimplifyMovement(),
+    SimplifyAlgebra(approximate=False),
+    FoldConstants(),
+    FoldScales(),
+    ExpandTransposedConvs(),
+    FoldConstants(),
+    SimplifyMovement(),
+    MergeCommon(),
+    RemoveDead(),
+)
+_FUSING: tuple[Pass, ...] = (
+    RemoveDead(),
+    Canonicalize(),
+    FoldConstants(),
+    MergeCommon(),
+    SimplifyMovement(),
+    SimplifyAlgebra(approximate=True),
+    FoldConstants(),
+    FoldScales(),
+    ExpandTransposedConvs(),
+    FoldConstants(),
+    SimplifyMovement(),
+    MergeCommon(),
+    FuseContractions(),
+    FuseReductions(),
+    FuseElementwise(),
+    RemoveDead(),
+)
+PIPELINES: tuple[tuple[Pass, ...], ...] = (_CLEAN, _SIMPLE, _FUSING, _FUSING)
+"""By optimization level 0–3. Folding stands three times since each neighbour makes new constants."""
+
+
+def run(graph: Graph, level: int = 2) -> tuple[Graph, tuple[Note, ...]]:
+    """The optimized graph and the notes of all passes; InputError for a level outside of 0..3."""
+    if not 0 <= level < len(PIPELINES):
+        raise InputError(f"There is no optimization level {level}; take one of 0..{len(PIPELINES) - 1}.")
+    return run_passes(graph, PIPELINES[level])
+
+
+def run_passes(graph: Graph, passes: Sequence[Pass]) -> tuple[Graph, tuple[Note, ...]]:
+    """The passes in order, `requires`, `ensures` and the verifier checked round each.
+
+    Raises InternalError that names the pass to blame.
+    """
+    notes: list[Note] = []
+    for step in passes:
+        _check(step, step.requires, graph, "before")
+        result = step.run(graph)
+        if result.changed:
+            _verify(step, result.graph)
+        _check(step, step.ensures, result.graph, "after")
+        graph = result.graph
+        notes.extend(result.notes)
+    return renumber(graph), tuple(dict.fromkeys(notes))
+
+
+def _check(step: Pass, properties: frozenset[Property], graph: Graph, when: str) -> None:
+    for property in properties:
+        if not holds(property, graph):
+            raise InternalError(f"{when.title()} the pass {step.name} it must hold that {property.value}; report this.")
+
+
+def _verify(step: Pass, graph: Graph) -> None:
+    try:
+        verify(graph, RULES)
+    except VerifyError as error:
+        raise VerifyError(f"The pass {step.name} broke the graph. {error}") from error
