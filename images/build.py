@@ -11,11 +11,12 @@ import os
 import shutil
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from e2e.cluster.commands import run
-from e2e.cluster.errors import ClusterError, CommandFailed
+from e2e.cluster.errors import ClusterError
 from e2e.cluster.preflight import install
 from e2e.cluster.progress import step
 from e2e.cluster.settings import REGISTRY, from_environment
@@ -23,6 +24,7 @@ from images import base, content, pip_settings
 from images.buildah import Buildah, default_folder
 
 REPOSITORY = "cuvil"
+MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 BUILD_TIMEOUT = 1800.0
 
 
@@ -30,7 +32,6 @@ def build(registry: str, names: Sequence[str] = content.NAMES, base_image: str =
     """Makes sure that the registry has the images; gives name → `REGISTRY/cuvil/NAME@sha256:…`."""
     base_name = base.reference() if base_image == "debootstrap" else base_image
     targets = {name: f"{registry}/{REPOSITORY}/{name}:{content.key(name, base_name)}" for name in names}
-    _tools(("skopeo",))
     digests = {name: pushed(target) for name, target in targets.items()}
     absent = [name for name in names if digests[name] is None]
     if absent:
@@ -46,16 +47,23 @@ def build(registry: str, names: Sequence[str] = content.NAMES, base_image: str =
 
 def pushed(target: str) -> str | None:
     """The digest under which the registry has the image, or None; `ClusterError` when the registry does not answer."""
-    form = ["--tls-verify=false", "--no-tags", "--format", "{{.Digest}}"]
+    registry, _, rest = target.partition("/")
+    repository, _, tag = rest.rpartition(":")
+    accept = {"Accept": ", ".join(MANIFESTS)}
+    request = urllib.request.Request(
+        f"http://{registry}/v2/{repository}/manifests/{tag}", headers=accept, method="HEAD"
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        return run(["skopeo", "inspect", *form, f"docker://{target}"]).strip()
-    except CommandFailed as error:
-        if "manifest unknown" in error.output or "name unknown" in error.output:
+        with opener.open(request, timeout=10) as answer:
+            return str(answer.headers["Docker-Content-Digest"])
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
             return None
-        registry = target.partition("/")[0]
-        raise ClusterError(
-            f"the registry {registry} does not answer; start it with `python -m e2e.cluster up`"
-        ) from None
+        raise ClusterError(f"the registry {registry} answers {error.code} for {repository}: look at its log") from None
+    except OSError as error:
+        cure = "start it with `python -m e2e.cluster up`, or name yours with --registry"
+        raise ClusterError(f"the registry {registry} does not answer ({error}); {cure}") from None
 
 
 def _build(buildah: Buildah, name: str, target: str, base_name: str) -> None:

@@ -96,6 +96,8 @@ def _down(settings: Settings, _: argparse.Namespace) -> int:
 
 
 def _status(settings: Settings, arguments: argparse.Namespace) -> int:
+    if os.geteuid() != 0:
+        raise ClusterError("telling the processes apart needs root: run this with sudo, or ask with kubectl")
     parts = lifecycle.status(settings)
     if arguments.json:
         health = {part.name: {"well": part.well, "note": part.note} for part in parts}
@@ -116,8 +118,12 @@ def _load(settings: Settings, arguments: argparse.Namespace) -> int:
 def _kubeconfig(settings: Settings, arguments: argparse.Namespace) -> int:
     if arguments.user:
         print(lifecycle.user_kubeconfig(settings, arguments.user, arguments.out))
-    elif settings.kubeconfig.exists():
+    elif os.access(settings.kubeconfig, os.R_OK):
         print(settings.kubeconfig)
+    elif settings.kubeconfig.exists():
+        raise ClusterError(
+            "only root may read it; get your own with `sudo python -m e2e.cluster kubeconfig --user $USER`"
+        )
     else:
         raise ClusterError(f"there is no cluster in {settings.state}; start one with `python -m e2e.cluster up`")
     return 0

@@ -69,7 +69,10 @@ def observe(settings: Settings, has: Callable[[str], str | None] = shutil.which)
         missing=missing_packages(has),
         apt=has("apt-get") is not None,
         socket=str(settings.socket),
-        taken=tuple((use, port, holder) for use, port in PORTS.items() if (holder := _holder(port, settings))),
+        # Without root the holders cannot be seen, not even whether they are ours.
+        taken=()
+        if os.geteuid()
+        else tuple((use, port, holder) for use, port in PORTS.items() if (holder := _holder(port, settings))),
     )
 
 
