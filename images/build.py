@@ -38,6 +38,10 @@ def build(registry: str, names: Sequence[str] = content.NAMES, base_image: str =
         _tools(("buildah", "debootstrap") if base_image == "debootstrap" else ("buildah",))
         with Buildah(default_folder()) as buildah:
             for name in absent:
+                # Another build may have pushed it while this one waited.
+                digests[name] = pushed(targets[name])
+                if digests[name]:
+                    continue
                 if not buildah.has(targets[name]):
                     base_name = base.ensure(buildah) if base_image == "debootstrap" else base_image
                     _build(buildah, name, targets[name], base_name)

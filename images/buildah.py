@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
 from e2e.cluster.cleanup import MOUNTS, mounts_below
 from e2e.cluster.commands import attempt, run
+from e2e.cluster.progress import say
 
 
 class Buildah:
-    """Calls buildah on the store under `folder`; as a context it leaves no mount behind, also after a failed build."""
+    """Calls buildah on the store under `folder`; as a context one build at a time, which leaves no mount behind."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        self._lock = -1
         self._argv = ("buildah", "--root", str(folder / "storage"), "--runroot", str(folder / "run"))
 
     def __enter__(self) -> Buildah:
+        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another image build is at work; waiting for it")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._unmount()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._unmount()
+        os.close(self._lock)
+
+    def _unmount(self) -> None:
         for point in mounts_below(self.folder, MOUNTS.read_text()):
             attempt(["umount", point])
 

@@ -53,8 +53,14 @@ def run(
             f"{' '.join(words[:3])} gave no answer within {timeout:.0f} s; look at the machine's load"
         ) from None
     if done.returncode:
-        raise CommandFailed(" ".join(words[:4]), done.returncode, done.stdout + done.stderr)
+        raise CommandFailed(_label(words), done.returncode, done.stdout + done.stderr)
     return done.stdout
+
+
+def _label(words: Sequence[str]) -> str:
+    """The program's name and its first words that are neither flags nor paths."""
+    plain = [word for word in words[1:] if not word.startswith(("-", "/"))]
+    return " ".join([Path(words[0]).name, *plain[:3]])
 
 
 def attempt(argv: Sequence[str | Path], *, timeout: float = 30) -> bool:
