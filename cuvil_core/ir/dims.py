@@ -9,13 +9,15 @@ simplifications of max, min and floor division rely on it, and ranges with a low
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from cuvil_core.errors import SizeError
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MAX_TERMS = 128
 """A dim with more terms comes from a broken or hostile model; without a cap products could grow without bound."""
 
@@ -57,6 +59,8 @@ class Dim:
 
     terms: tuple[tuple[Monomial, int], ...]
     """(atoms, coefficient), by falling degree, then by text; the constant comes last."""
+    _text: str = field(default="", init=False)
+    """The text once it has been asked for: comparing and hashing dims is most of what verifying costs."""
 
     @staticmethod
     def of(value: DimLike) -> "Dim":
@@ -67,7 +71,9 @@ class Dim:
 
     @staticmethod
     def symbol(name: str) -> "Dim":
-        """The dim that is the symbol `name`."""
+        """The dim that is the symbol `name`; ValueError for a name that its text could not be parsed back to."""
+        if not _NAME.fullmatch(name) or name in ("max", "min"):
+            raise ValueError(f"{name!r} is no name of a symbol; take letters, digits and underscores.")
         return _of_atom(Symbol(name))
 
     @property
@@ -169,18 +175,20 @@ class Dim:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Dim):
-            return self.terms == other.terms
+            return self.terms is other.terms or str(self) == str(other)
         return isinstance(other, int) and self.constant == other
 
     def __hash__(self) -> int:
         constant = self.constant
-        return hash(self.terms) if constant is None else hash(constant)
+        return hash(str(self)) if constant is None else hash(constant)
 
     def __str__(self) -> str:
-        return _text(self)
+        if not self._text:
+            object.__setattr__(self, "_text", _text(self))
+        return self._text
 
     def __repr__(self) -> str:
-        return f"Dim({_text(self)})"
+        return f"Dim({self})"
 
 
 _ZERO = Dim(())

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from cuvil_core.errors import CuvilError, InternalError
+from cuvil_core.ir.dims import Dim
 from cuvil_core.ir.equalities import Equalities
 from cuvil_core.ir.graph import Block, Graph, Op, Value
 from cuvil_core.ir.printer import describe, print_graph, print_op
@@ -29,6 +30,7 @@ class _Check:
     def __init__(self, graph: Graph, rules: Rules) -> None:
         self._graph = graph
         self._rules = rules
+        self._sound: set[Dim] = set()
         self._equalities = Equalities(graph.guards)
         self._declared = frozenset(symbol.name for symbol in graph.symbols)
 
@@ -86,12 +88,18 @@ class _Check:
     def _define(self, value: Value, defined: set[Value], names: set[str], at: Op | None) -> None:
         if value in defined or value.name in names:
             self._fail(at, f"{describe(value)} is defined twice")
-        for extent in value.type.shape:
+        self._shape(value.type.shape, value, at)
+        defined.add(value)
+        names.add(value.name)
+
+    def _shape(self, shape: tuple[Dim, ...], value: Value, at: Op | None) -> None:
+        for extent in shape:
+            if extent in self._sound:
+                continue
             self._symbols(extent.symbols, at, describe(value))
             if (greatest := extent.bounds(self._graph.ranges)[1]) is not None and greatest < 0:
                 self._fail(at, f"{describe(value)} has a negative extent")
-        defined.add(value)
-        names.add(value.name)
+            self._sound.add(extent)
 
     def _symbols(self, used: frozenset[str], at: Op | None, where: str) -> None:
         if missing := sorted(used - self._declared):
