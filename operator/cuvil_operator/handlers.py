@@ -48,7 +48,7 @@ class Watcher:
         self._kopf_loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
-        self.ended: asyncio.Future[BaseException | None] = self._loop.create_future()
+        self.ended: asyncio.Future[str] = self._loop.create_future()
 
     def start(self) -> None:
         """Start watching."""
@@ -61,21 +61,23 @@ class Watcher:
                 self._kopf_loop.call_soon_threadsafe(self._stop.set)
 
     def _run(self) -> None:
-        fault: BaseException | None = None
+        # Only the sentence is kept: the exception would hold on to kopf's frames and tasks.
+        fault = "it was told to stop"
         try:
             asyncio.run(self._operate())
         except BaseException as raised:
-            fault = raised
+            fault = f"{type(raised).__name__}: {raised}"
         with contextlib.suppress(RuntimeError):  # the main loop has ended already
             self._loop.call_soon_threadsafe(self._end, fault)
 
-    def _end(self, fault: BaseException | None) -> None:
+    def _end(self, fault: str) -> None:
         if not self.ended.done():
             self.ended.set_result(fault)
 
     async def _operate(self) -> None:
         # An event of kopf's own loop: it waits for a threading one in a thread that nothing can end.
         self._kopf_loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._kopf_loop.set_exception_handler(_say_in_one_line)
         # One line an event at INFO would drown the controller's own.
         logging.getLogger("kopf.objects").setLevel(logging.WARNING)
         # kopf warns that it handles no signals outside the main thread: that is meant, the main loop does.
@@ -102,6 +104,11 @@ class Watcher:
             self._loop.call_soon_threadsafe(self._seen, resource, type or "", dict(body))
 
         return seen
+
+
+def _say_in_one_line(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """kopf leaves failed tasks behind when it ends; why it ended is told by `ended` already."""
+    log.debug("kopf: %s: %s", context.get("message"), context.get("exception"))
 
 
 def _login(**given: Any) -> kopf.ConnectionInfo | None:

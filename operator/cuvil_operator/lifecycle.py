@@ -206,8 +206,7 @@ class Process:
 
 
 async def _watch_the_watcher(watcher: Watcher) -> None:
-    fault = await watcher.ended
-    raise OperatorError(f"the watches ended: {fault or 'without a reason'}")
+    raise OperatorError(f"the watches ended: {await watcher.ended}")
 
 
 def _version() -> str:

@@ -1,9 +1,10 @@
 """kopf as a watcher: what it tells, what it survives, and that it writes nothing."""
 
 import asyncio
+import gc
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -60,7 +61,10 @@ def watching(
                     await watcher.ended
             return server
 
-    return asyncio.run(run())
+    server = asyncio.run(run())
+    # What kopf left in cycles is finalized here: in the midst of a later parse it would trip CPython 3.11 (gh-106905).
+    gc.collect()
+    return server
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -148,14 +152,17 @@ def test_a_watch_that_is_too_old_lists_again(tmp_path: Path, monkeypatch: pytest
     watching(test, tmp_path, monkeypatch)
 
 
-def test_a_watch_that_is_refused_ends_the_watcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watch_that_is_refused_ends_the_watcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """A request that the server calls wrong is no silent half-life: the watcher ends with the fault."""
+    # Kept records would keep kopf's failed tasks alive until some later moment.
+    caplog.set_level(logging.CRITICAL + 1, "kopf")
 
     async def test(server: WatchServer, watcher: Watcher, ear: Ear) -> None:
         server.refuse_watches = 400
         server.drop()
         async with asyncio.timeout(10):
-            fault: Any = await watcher.ended
-        assert fault is not None
+            assert "400" in await watcher.ended
 
     watching(test, tmp_path, monkeypatch)
