@@ -33,7 +33,9 @@ from cuvil_core.kernel_ir.kernel import (
     Store,
     Use,
 )
+from cuvil_core.kernel_ir.printer import print_kernel, print_schedule
 from cuvil_core.kernel_ir.schedule import Microkernel, Schedule, Tail
+from cuvil_core.kernel_ir.verifier import KernelError, verify, verify_schedule
 
 __all__ = [
     "Access",
@@ -52,6 +54,7 @@ __all__ = [
     "IndexLike",
     "Indirect",
     "Kernel",
+    "KernelError",
     "Literal",
     "Load",
     "Map",
@@ -66,4 +69,8 @@ __all__ = [
     "Unary",
     "Use",
     "Within",
+    "print_kernel",
+    "print_schedule",
+    "verify",
+    "verify_schedule",
 ]

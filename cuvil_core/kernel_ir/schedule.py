@@ -39,11 +39,10 @@ class Schedule:
     tiles: tuple[tuple[str, int], ...] = ()
     """(axis, elements a tile) for each axis listed twice."""
     vector: str | None = None
-    """The axis whose neighbours lie in the lanes of a vector: the last of its kind (parallel or reduce) in the order.
-    None: scalar code. Loads whose step along it is 1 are vector loads, 0 broadcasts, others gathers. A reduce axis is
+    """The axis whose neighbours lie in the lanes of a vector, wherever it stands in the order. None: scalar code. Loads whose step along it is 1 are vector loads, 0 broadcasts, others gathers. A reduce axis is
     legal for a Fold: lanes are joined at the end in a fixed order."""
     width: int = 16
-    """Lanes: 4, 8 or 16. On AVX2 a float32 vector of 16 takes two registers."""
+    """Lanes: 8 or 16. On AVX2 a float32 vector of 16 takes two registers."""
     registers: tuple[tuple[str, int], ...] = ()
     """(axis, count): points of parallel axes computed at once, in vectors for the vector axis; the product is the
     number of accumulators (AVX-512 has 32 registers: at most 28 or so; AVX2 16, in halves: 12 of width 8)."""
