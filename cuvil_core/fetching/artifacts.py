@@ -1,11 +1,12 @@
 """Artifacts and models as OCI artifacts, by the conventions of docs/decisions/0002 (those of ORAS)."""
 
 import json
+from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
-from cuvil_core.artifact import open_artifact
+from cuvil_core.artifact import Artifact, open_artifact
 from cuvil_core.contract import StoredArtifact
 from cuvil_core.errors import DigestError, InputError, MissingError
 from cuvil_core.fetching.reference import Reference, parse
@@ -21,18 +22,32 @@ EMPTY = "application/vnd.oci.empty.v1+json"
 TITLE = "org.opencontainers.image.title"
 
 
-def push_artifact(path: Path, repository: str, *, insecure: bool = False) -> StoredArtifact:
-    """Store an artifact file under `HOST/REPOSITORY[:tag]`, config = its manifest JSON; give its reference by digest.
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What is stored: one layer, one config."""
 
-    The same file pushed twice has the same reference. Raises ArtifactError, MissingError, InfrastructureError.
+    kind: str
+    layer_kind: str
+    digest: str
+    """sha256 of the layer, hex."""
+    size: int
+    data: bytes | memoryview | Path
+    config_kind: str
+    config: bytes
+    title: str
+    """File name that pulling tools give the layer; empty where equal bytes must give equal references."""
+
+
+def push_artifact(source: Path | Artifact, repository: str, *, insecure: bool = False) -> StoredArtifact:
+    """Store an artifact under `HOST/REPOSITORY[:tag]`, config = its manifest JSON; give its reference by digest.
+
+    The same artifact pushed twice has the same reference. Raises ArtifactError, MissingError, InfrastructureError.
     """
-    artifact = open_artifact(path)
+    artifact = source if isinstance(source, Artifact) else open_artifact(source)
     artifact.verify()
     digest, size, config = artifact.sha256(), len(artifact.data), artifact.head.text
-    where = _push(
-        path, (digest, size), parse(repository), (ARTIFACT, ARTIFACT_LAYER, ARTIFACT_CONFIG), config, insecure
-    )
-    return StoredArtifact(str(where), digest, size)
+    item = _Item(ARTIFACT, ARTIFACT_LAYER, digest, size, artifact.data, ARTIFACT_CONFIG, config, "")
+    return StoredArtifact(_push(item, repository, insecure), digest, size)
 
 
 def push_model(path: Path, repository: str, *, insecure: bool = False) -> str:
@@ -40,11 +55,10 @@ def push_model(path: Path, repository: str, *, insecure: bool = False) -> str:
     try:
         with open(path, "rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
+        size = path.stat().st_size
     except OSError as fault:
         raise MissingError(f"{path} cannot be read: {fault.strerror}; name a model file") from fault
-    return str(
-        _push(path, (digest, path.stat().st_size), parse(repository), (MODEL, MODEL_LAYER, EMPTY), b"{}", insecure)
-    )
+    return _push(_Item(MODEL, MODEL_LAYER, digest, size, path, EMPTY, b"{}", path.name), repository, insecure)
 
 
 def pull_artifact(
@@ -84,33 +98,26 @@ def check_digest(where: Reference, digest: str, wanted: Expected) -> None:
         raise DigestError(f"{where} holds {digest}, wanted sha256:{wanted.sha256}; correct the digest or the reference")
 
 
-def _push(
-    path: Path, blob: tuple[str, int], where: Reference, kinds: tuple[str, str, str], config: bytes, insecure: bool
-) -> Reference:
-    kind, layer_kind, config_kind = kinds
-    digest, size = blob
+def _push(item: _Item, repository: str, insecure: bool) -> str:
+    where = parse(repository)
+    if where.digest is not None:
+        raise InputError(f"{where} is a digest; push to a repository or a tag")
     registry = Registry(where, insecure)
-    config_digest = f"sha256:{sha256(config).hexdigest()}"
-    registry.push_blob(config_digest, len(config), config)
-    registry.push_blob(f"sha256:{digest}", size, path)
-    manifest: dict[str, Any] = {
+    config_digest = f"sha256:{sha256(item.config).hexdigest()}"
+    registry.push_blob(config_digest, len(item.config), item.config)
+    registry.push_blob(f"sha256:{item.digest}", item.size, item.data)
+    layer: dict[str, Any] = {"mediaType": item.layer_kind, "digest": f"sha256:{item.digest}", "size": item.size}
+    if item.title:
+        layer["annotations"] = {TITLE: item.title}
+    manifest = {
         "schemaVersion": 2,
         "mediaType": MANIFEST,
-        "artifactType": kind,
-        "config": {"mediaType": config_kind, "digest": config_digest, "size": len(config)},
-        "layers": [
-            {"mediaType": layer_kind, "digest": f"sha256:{digest}", "size": size, "annotations": {TITLE: path.name}}
-        ],
+        "artifactType": item.kind,
+        "config": {"mediaType": item.config_kind, "digest": config_digest, "size": len(item.config)},
+        "layers": [layer],
     }
-    if kind == ARTIFACT:
-        # A title would make equal artifacts under two file names two references.
-        del manifest["layers"][0]["annotations"]
     body = json.dumps(manifest, separators=(",", ":"), sort_keys=True).encode()
-    own = f"sha256:{sha256(body).hexdigest()}"
-    if where.digest is not None and where.digest != own:
-        raise InputError(f"{where} is a digest; push to a repository or a tag")
-    # By digest always; under the tag too where the caller gave one.
-    registry.push_manifest(body, own)
-    if where.name not in ("latest", own):
+    digest = registry.push_manifest(body, f"sha256:{sha256(body).hexdigest()}")
+    if repository.endswith(f":{where.name}"):
         registry.push_manifest(body, where.name)
-    return where.at(own)
+    return str(where.at(digest))

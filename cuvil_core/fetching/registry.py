@@ -16,7 +16,7 @@ from cuvil_core.errors import DigestError, InfrastructureError, MissingError
 from cuvil_core.fetching.credentials import for_registry
 from cuvil_core.fetching.reference import Reference
 from cuvil_core.fetching.sink import Expected, Received, receive
-from cuvil_core.fetching.web import Reply, call, refused, shown
+from cuvil_core.fetching.web import Body, Reply, call, is_stream, refused, shown
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
@@ -69,7 +69,7 @@ class Registry:
         reply.body.close()
         return reply.status == 200
 
-    def push_blob(self, digest: str, size: int, data: bytes | Path) -> None:
+    def push_blob(self, digest: str, size: int, data: Body | Path) -> None:
         """Upload a blob in one piece, unless it is there. Raises MissingError, InfrastructureError."""
         if self.has_blob(digest, "pull,push"):
             return
@@ -82,7 +82,7 @@ class Registry:
         target = urllib.parse.urljoin(url, place)
         target += ("&" if "?" in target else "?") + urllib.parse.urlencode({"digest": digest})
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
-        if isinstance(data, bytes):
+        if not isinstance(data, Path):
             self._put(target, headers, data)
         else:
             with _open(data) as file:
@@ -93,7 +93,7 @@ class Registry:
         self._put(f"{self._base}/manifests/{name}", {"Content-Type": MANIFEST}, body)
         return f"sha256:{sha256(body).hexdigest()}"
 
-    def _put(self, url: str, headers: dict[str, str], data: bytes | IO[bytes]) -> None:
+    def _put(self, url: str, headers: dict[str, str], data: Body | IO[bytes]) -> None:
         reply = self._call("PUT", url, "pull,push", headers, data)
         reply.body.close()
         if reply.status not in (200, 201, 202):
@@ -105,7 +105,7 @@ class Registry:
         url: str,
         action: str,
         headers: dict[str, str] | None = None,
-        data: bytes | IO[bytes] | None = None,
+        data: Body | IO[bytes] | None = None,
     ) -> Reply:
         """Send a request; when the registry asks who we are, answer and send it once more."""
         sent = dict(headers or {})
@@ -114,7 +114,7 @@ class Registry:
         reply = call(method, url, sent, data)
         challenge = reply.headers.get("WWW-Authenticate", "")
         # A stream is spent after one try; by then the session is authorized, since uploads begin with small calls.
-        if reply.status != 401 or not challenge or not (data is None or isinstance(data, bytes)):
+        if reply.status != 401 or not challenge or is_stream(data):
             return reply
         reply.body.close()
         self._authorization = self._authorize(challenge, action)

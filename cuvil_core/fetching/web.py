@@ -25,6 +25,7 @@ TIMEOUT_SECONDS = 30.0
 PAUSES = (0.5, 2.0)
 """Seconds before the second and the third try."""
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+Body = bytes | memoryview
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
@@ -61,7 +62,7 @@ def call(
     method: str,
     url: str,
     headers: Mapping[str, str],
-    data: IO[bytes] | bytes | None = None,
+    data: IO[bytes] | Body | None = None,
     pauses: tuple[float, ...] = PAUSES,
 ) -> Reply:
     """Send a request and give the answer, whatever its status below 500.
@@ -69,7 +70,7 @@ def call(
     Transient failures are tried again after `pauses`, unless `data` is a stream. Raises InfrastructureError when they
     persist, MissingError for a host that is not allowed.
     """
-    tries = pauses if data is None or isinstance(data, bytes) else ()
+    tries = () if is_stream(data) else pauses
     for pause in tries:
         try:
             reply = _follow(method, url, headers, data)
@@ -84,6 +85,11 @@ def call(
         reply.body.close()
         raise InfrastructureError(f"{shown(url)} answers {reply.status}; try again later")
     return reply
+
+
+def is_stream(data: IO[bytes] | Body | None) -> bool:
+    """Tell a body that can be sent once only."""
+    return data is not None and not isinstance(data, bytes | memoryview)
 
 
 def check_host(url: str) -> None:
@@ -115,7 +121,7 @@ def unreachable(url: str, fault: BaseException) -> InfrastructureError:
     return InfrastructureError(f"{shown(url)} cannot be read: {cause or type(fault).__name__}; try again later")
 
 
-def _follow(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] | bytes | None) -> Reply:
+def _follow(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] | Body | None) -> Reply:
     sent = dict(headers)
     for _ in range(REDIRECTS + 1):
         check_host(url)
@@ -134,7 +140,7 @@ def _follow(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] |
     raise MissingError(f"{shown(url)} is redirected more than {REDIRECTS} times; correct the URI")
 
 
-def _once(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] | bytes | None) -> Reply:
+def _once(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] | Body | None) -> Reply:
     try:
         request = urllib.request.Request(url, data=data, headers=dict(headers), method=method)
         answer = _OPENER.open(request, timeout=TIMEOUT_SECONDS)

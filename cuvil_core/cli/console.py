@@ -1,0 +1,89 @@
+"""What people see: results on standard output, progress and errors on standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command found."""
+
+    text: str
+    """For people."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """For programs: printed by `--json`, and the result of a termination message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Where and how to speak."""
+
+    as_json: bool = False
+    quiet: bool = False
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    err: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def show(self, result: Result) -> None:
+        """Print a result."""
+        text = json.dumps(result.data, indent=2, sort_keys=True) if self.as_json else result.text
+        if text:
+            print(text, file=self.out, flush=True)
+
+    def say(self, sentence: str) -> None:
+        """Tell something beside the result."""
+        if not self.quiet:
+            print(sentence, file=self.err, flush=True)
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Progress]:
+        """Lend a function to be told stage and part done: a bar on a terminal, a line for each stage elsewhere."""
+        if self.quiet or self.as_json:
+            yield lambda stage, part: None
+        elif self.err.isatty():
+            with _bar(title) as report:
+                yield report
+        else:
+            yield self._lines(title)
+
+    def _lines(self, title: str) -> Progress:
+        told: set[str] = set()
+
+        def report(stage: str, part: float) -> None:
+            if stage not in told:
+                told.add(stage)
+                self.say(f"{title}: {stage}")
+
+        return report
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    from rich.console import Console as Terminal
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[stage]}"), TimeElapsedColumn())
+    with Bars(*columns, console=Terminal(stderr=True), transient=True) as bars:
+        task = bars.add_task(title, total=1.0, stage="")
+        yield lambda stage, part: bars.update(task, completed=part, stage=stage)
+
+
+def table(rows: list[tuple[str, str]]) -> str:
+    """Give names and values in two columns."""
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def size_text(count: float) -> str:
+    """Give bytes as people read them."""
+    for unit in ("B", "KiB", "MiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"

@@ -1,0 +1,114 @@
+"""`cuvil`: arguments → command → exit code; every error becomes one sentence."""
+
+import argparse
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from cuvil_core.cli.arguments import build_parser
+from cuvil_core.cli.console import Console, Result
+from cuvil_core.contract import ExitCode, Outcome
+from cuvil_core.errors import CuvilError, InternalError, SizeError
+
+INTERRUPTED = 130
+Command = Callable[[argparse.Namespace, Console], Result]
+
+
+class Failed(Exception):
+    """An error together with what was found before it."""
+
+    def __init__(self, fault: CuvilError, result: Result) -> None:
+        super().__init__(str(fault))
+        self.fault, self.result = fault, result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; give the exit code. No traceback is ever shown unless `--debug` asks for it."""
+    given = build_parser().parse_args(arguments)
+    console = Console(as_json=given.json, quiet=given.quiet)
+    try:
+        result = command_of(given.command)(given, console)
+        console.show(result)
+        _leave(given.termination_log, Outcome(ExitCode.OK, "Completed", _first_line(result.text), result.data))
+        return int(ExitCode.OK)
+    except Failed as failed:
+        return _fail(given, console, failed.fault, failed.result)
+    except CuvilError as fault:
+        return _fail(given, console, fault)
+    except KeyboardInterrupt:
+        console.say("cuvil: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away, as `| head` does: nothing more can be said, and Python must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.OK)
+    except MemoryError as fault:
+        return _fail(given, console, _from(SizeError("this machine's memory is too small; give it more"), fault))
+    except Exception as fault:
+        sentence = (
+            f"a fault of Cuvil ({type(fault).__name__}: {_first_line(str(fault))}); "
+            "report it with the output of the same command with --debug"
+        )
+        return _fail(given, console, _from(InternalError(sentence), fault))
+
+
+def command_of(name: str) -> Command:
+    """Bring a command's room in only when it is asked for: most need neither NumPy nor the compiler."""
+    if name == "compile":
+        from cuvil_core.cli.compiling import compile_command as command
+    elif name == "verify":
+        from cuvil_core.cli.verifying import verify_command as command
+    elif name == "run":
+        from cuvil_core.cli.running import run_command as command
+    elif name == "bench":
+        from cuvil_core.cli.benching import bench_command as command
+    elif name == "inspect":
+        from cuvil_core.cli.inspecting import inspect_command as command
+    elif name == "doctor":
+        from cuvil_core.cli.doctor import doctor_command as command
+    elif name in ("resolve", "push"):
+        from cuvil_core.cli import remote
+
+        command = remote.resolve_command if name == "resolve" else remote.push_command
+    elif name == "cache":
+        from cuvil_core.cli.caching import cache_command as command
+    else:
+        from cuvil_core.cli.completion import completion_command as command
+    return command
+
+
+def _fail(given: argparse.Namespace, console: Console, fault: CuvilError, found: Result | None = None) -> int:
+    outcome = Outcome(fault.code, fault.reason, str(fault), found.data if found else {})
+    if given.debug:
+        traceback.print_exception(fault, file=console.err)
+    if given.json:
+        console.show(Result("", asdict(outcome)))
+    else:
+        if found is not None:
+            console.show(found)
+        print(f"cuvil: {fault.reason}: {fault}", file=console.err, flush=True)
+    _leave(given.termination_log, outcome)
+    return int(fault.code)
+
+
+def _leave(path: Path | None, outcome: Outcome) -> None:
+    if path is not None:
+        with contextlib.suppress(OSError):
+            path.write_text(outcome.to_json(), encoding="utf-8")
+
+
+def _from(error: CuvilError, cause: BaseException) -> CuvilError:
+    error.__cause__ = cause
+    return error
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n")[0][:300]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

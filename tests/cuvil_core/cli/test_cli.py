@@ -1,0 +1,232 @@
+"""The command as users and Jobs run it: results, JSON, exit codes, one sentence for every error."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import handmade
+import web_server
+from cuvil_core.cli.arguments import COMMANDS, build_parser
+from cuvil_core.cli.main import main
+from cuvil_core.contract import Outcome, ValidationReport
+
+QUICK = ["--runs", "10", "--warm-up", "2"]
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache and a working folder of the test's own."""
+    monkeypatch.setenv("CUVIL_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "no-docker"))
+    # The C compiler's runtime pieces take seconds to build; they are the same for every test.
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", f"{tempfile.gettempdir()}/cuvil-test-zig")
+    (tmp_path / "a.cuvil").write_bytes(handmade.artifact())
+    (tmp_path / "m.onnx").write_bytes(handmade.model())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output, errors."""
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_inspect(capsys: pytest.CaptureFixture[str]) -> None:
+    """Signature, digest and whether it runs here, for people and as JSON."""
+    code, out, _ = run(capsys, "inspect", "a.cuvil")
+    assert code == 0 and "(x float32(N, 3)) → y float32(N, 3), total float32(N)" in out and "yes, x86_64-avx2" in out
+    data = json.loads(run(capsys, "inspect", "a.cuvil", "--json")[1])
+    assert data["sha256"] == sha256(handmade.artifact()).hexdigest() and data["name"] == "handmade"
+
+
+def test_run_with_given_and_random_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Given arrays give the program's outputs as npz; without any, a size that works is drawn from the seed."""
+    x = np.random.default_rng(0).standard_normal((4, 3), np.float32)
+    np.savez(tmp_path / "in.npz", x=x)
+    assert run(capsys, "run", "a.cuvil", "--inputs", "in.npz", "-o", "out.npz")[0] == 0
+    with np.load(tmp_path / "out.npz") as outputs:
+        np.testing.assert_allclose(outputs["y"], handmade.expected(x)[0], rtol=1e-6)
+    code, out, err = run(capsys, "run", "a.cuvil")
+    assert code == 0 and "total" in out and "inputs are random: x [1, 3]" in err
+    data = json.loads(run(capsys, "run", "a.cuvil", "--shape", "x=5,3", "--json")[1])
+    assert data["outputs"]["y"]["shape"] == [5, 3]
+
+
+def test_verify_passes_and_fails(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A true artifact is 0 with its digest in the termination message; wrong numbers are 12, too slow 13, both told."""
+    log = tmp_path / "log"
+    code, out, _ = run(capsys, "verify", "a.cuvil", "--model", "m.onnx", *QUICK, "--termination-log", str(log))
+    assert code == 0 and "max error" in out
+    outcome = Outcome.from_json(log.read_text())
+    assert outcome.code == 0 and outcome.result["passed"] and outcome.result["weights"] == 12
+    (tmp_path / "wrong.cuvil").write_bytes(handmade.artifact((handmade.WEIGHTS * 2).tobytes()))
+    report = tmp_path / "report.json"
+    arguments = ["verify", "wrong.cuvil", "--model", "m.onnx", *QUICK, "--termination-log", str(log)]
+    code, out, err = run(capsys, *arguments, "--report", str(report))
+    assert code == 12 and "OFF" in out and "is off by" in err
+    assert Outcome.from_json(log.read_text()).reason == "Accuracy"
+    assert not Outcome.from_json(log.read_text()).result["passed"]
+    assert not ValidationReport.from_json(report.read_text()).passed
+    code, _, err = run(capsys, "verify", "a.cuvil", "--model", "m.onnx", *QUICK, "--latency-limit-ms", "1e-9")
+    assert code == 13 and "the median call takes" in err
+    code, _, err = run(
+        capsys, "verify", "a.cuvil", "--model", "m.onnx", *QUICK, "--baseline", "a.cuvil", "--max-ratio", "0.001"
+    )
+    assert code == 13 and "baseline" in err
+
+
+def test_verify_by_golden_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A golden file stands in for the model."""
+    x = np.ones((2, 3), np.float32)
+    y, total = handmade.expected(x)
+    np.savez(tmp_path / "g.npz", x=x, y=y, total=total)
+    assert run(capsys, "verify", "a.cuvil", "--golden", f"file://{tmp_path}/g.npz", *QUICK)[0] == 0
+    assert run(capsys, "verify", "a.cuvil", *QUICK)[0] == 2
+
+
+def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
+    """Alone, beside ONNX Runtime and beside another artifact."""
+    assert "p50" in run(capsys, "bench", "a.cuvil", *QUICK)[1]
+    data = json.loads(run(capsys, "bench", "a.cuvil", "--model", "m.onnx", *QUICK, "--json")[1])
+    assert data["ratio"] > 0 and data["onnxruntime"]["p50_ms"] > 0 and data["variant"] == "x86_64-avx2"
+    assert "baseline" in run(capsys, "bench", "a.cuvil", "--baseline", "a.cuvil", *QUICK)[1]
+    assert run(capsys, "bench", "a.cuvil", "--variant", "x86_64-amx", *QUICK)[0] == 17
+
+
+def test_registry_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Models and artifacts are pushed, resolved, and verified by reference, as the operator's Jobs do."""
+    registry = web_server.MemoryRegistry()
+    with web_server.serving(registry.page) as host:
+        model = json.loads(run(capsys, "push", "m.onnx", f"{host}/a/m:1", "--json")[1])["uri"]
+        artifact = json.loads(run(capsys, "push", "a.cuvil", f"{host}/a/b", "--json")[1])
+        found = json.loads(run(capsys, "resolve", model, "--max-bytes", "100000", "--json")[1])
+        assert found["sha256"] == sha256(handmade.model()).hexdigest() and found["format"] == "onnx"
+        digests = ["--sha256", artifact["sha256"], "--model-sha256", found["sha256"]]
+        assert run(capsys, "verify", artifact["reference"], "--model", model, *digests, *QUICK)[0] == 0
+        code, _, err = run(capsys, "verify", artifact["reference"], "--model", model, "--sha256", "0" * 64, *QUICK)
+        assert code == 18 and "wanted" in err
+
+
+def test_resolve_codes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A file is resolved; another digest is 18, over the bound 14, missing 19, a closed port 20."""
+    uri = f"file://{tmp_path}/m.onnx"
+    assert run(capsys, "resolve", uri)[0] == 0
+    assert run(capsys, "resolve", uri, "--sha256", "0" * 64)[0] == 18
+    assert run(capsys, "resolve", uri, "--max-bytes", "3")[0] == 14
+    assert run(capsys, "resolve", "file:///none.onnx")[0] == 19
+    assert run(capsys, "resolve", "s3://bucket/key")[0] == 19
+
+
+BAD = {
+    "no command": ([], 2, "COMMAND"),
+    "unknown command": (["fly"], 2, "invalid choice"),
+    "missing artifact": (["inspect", "none.cuvil"], 19, "is no file here"),
+    "not an artifact": (["inspect", "m.onnx"], 16, "no Cuvil artifact"),
+    "a folder": (["inspect", "."], 19, "is no file"),
+    "unsupported target": (["compile", "m.onnx", "--target", "cuda-sm_90"], 17, "native, x86_64-cpu"),
+    "unsupported precision": (["compile", "m.onnx", "--precision", "int4"], 17, "fp32_strict, fp32"),
+    "unsupported format": (["compile", "m.onnx", "--format", "torchscript"], 17, "this version reads onnx"),
+    "level": (["compile", "m.onnx", "--opt-level", "9"], 2, "use 0, 1, 2 or 3"),
+    "input is no JSON": (["compile", "m.onnx", "--input", "x"], 2, "is not JSON"),
+    "input is no input": (["compile", "m.onnx", "--input", "{}"], 2, "describes no input"),
+    "bounds": (
+        ["compile", "m.onnx", "--input", '{"name": "x", "shape": ["N", 3], "bounds": {"N": [5, 2]}}'],
+        2,
+        "write 1 ≤ min ≤ max",
+    ),
+    "digest": (["inspect", "a.cuvil", "--sha256", "abc"], 2, "64 hex digits"),
+    "other digest": (["inspect", "a.cuvil", "--sha256", "0" * 64], 18, "wanted 0000"),
+    "shape": (["run", "a.cuvil", "--shape", "x=0"], 2, "write NAME=1,3,224,224"),
+    "shape of nothing": (["run", "a.cuvil", "--shape", "q=1"], 2, "no input 'q'"),
+    "inputs": (["run", "a.cuvil", "--inputs", "m.onnx"], 2, "no npz file"),
+    "tolerance": (["verify", "a.cuvil", "--model", "m.onnx", "--rtol", "-1"], 2, "no tolerance"),
+    "model is no model": (["verify", "a.cuvil", "--model", "a.cuvil"], 10, "cannot load the source model"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_errors_are_one_sentence_and_a_code(capsys: pytest.CaptureFixture[str], case: str) -> None:
+    """Each mistake ends with the contract's code and a sentence, never a traceback."""
+    arguments, code, sentence = BAD[case]
+    got, out, err = run(capsys, *arguments)
+    assert got == code and sentence in err and "Traceback" not in out + err
+    if code not in (0, 2):
+        assert len(err.strip().splitlines()) == 1
+
+
+def test_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json the error is the contract's outcome on standard output."""
+    code, out, _ = run(capsys, "inspect", "m.onnx", "--json")
+    assert json.loads(out)["code"] == code == 16
+
+
+def test_faults_of_cuvil_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault inside is 70 and says how to report it; --debug shows the traceback."""
+
+    def explode(*_: Any) -> None:
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr("cuvil_core.cli.inspecting.inspect_command", explode)
+    code, _, err = run(capsys, "inspect", "a.cuvil")
+    assert code == 70 and "report it" in err and "Traceback" not in err
+    assert "ZeroDivisionError" in run(capsys, "inspect", "a.cuvil", "--debug")[2]
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All checks have a line; a bad one carries its cure."""
+    code, out, _ = run(capsys, "doctor", "--compile")
+    assert code == 0 and all(word in out for word in ("cpu", "variant", "threads", "cache", "ziglang", "compiling"))
+    monkeypatch.setenv("CUVIL_NUM_THREADS", "900")
+    data = json.loads(run(capsys, "doctor", "--json")[1])
+    threads = next(one for one in data["findings"] if one["name"] == "threads")
+    assert threads["state"] == "bad" and "unset it" in threads["cure"]
+    monkeypatch.setenv("CUVIL_NUM_THREADS", "none")
+    assert "CUVIL_NUM_THREADS is 'none'" in run(capsys, "doctor")[1]
+
+
+def test_cache_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Entries are listed and cleared; the path is told."""
+    from cuvil_core.cache import Cache
+
+    Cache().obtain("ab" * 32, handmade.artifact, lambda artifact: artifact.verify())
+    assert "1 entries" in run(capsys, "cache", "list")[1] and "handmade" in run(capsys, "cache", "list")[1]
+    assert json.loads(run(capsys, "cache", "clear", "--json")[1])["freed"] == len(handmade.artifact())
+    assert json.loads(run(capsys, "cache", "list", "--json")[1])["entries"] == []
+    assert run(capsys, "cache", "path")[1].strip() == str(tmp_path / "cache")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+    """The completion script knows the commands."""
+    code, out, _ = run(capsys, "completion", shell)
+    assert code == 0 and "inspect" in out and "--termination-log" in out
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help lists each command with its sentence, and every command has help of its own."""
+    out = run(capsys, "--help")[1]
+    for name, sentence, _ in COMMANDS:
+        assert name in out and sentence.split()[0] in out
+        with pytest.raises(SystemExit) as ended:
+            build_parser().parse_args([name, "--help"])
+        assert ended.value.code == 0
+
+
+def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+    """A closed pipe ends the command quietly."""
+    command = f"{sys.executable} -m cuvil_core.cli.main inspect {tmp_path}/a.cuvil --json | head -c 1"
+    root = Path(__file__).parents[3]
+    done = subprocess.run(["bash", "-c", command], cwd=root, capture_output=True, timeout=30, check=False)
+    assert done.stdout == b"{" and done.stderr == b""
