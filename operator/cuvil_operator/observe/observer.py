@@ -11,6 +11,7 @@ from cuvil_operator import conventions as names
 from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, SpecError
 from cuvil_operator.errors import GiveUpError
 from cuvil_operator.facts import GpuNodes, JobSeen, ModelKey, Observed, Platform, RouteSeen, Samples
+from cuvil_operator.gateways.failures import KubernetesDenied
 from cuvil_operator.gateways.present import Present
 from cuvil_operator.gateways.protocols import (
     Clock,
@@ -140,7 +141,12 @@ class Observer:
         resource = names.gpu_resource(spec.target) if spec else None
         if resource is None:
             return GpuNodes()
-        return read_nodes(await self._kubernetes.list(NODES, None), resource)
+        try:
+            return read_nodes(await self._kubernetes.list(NODES, None), resource)
+        except KubernetesDenied:
+            # An installation for some namespaces may have no right to see nodes: then the scheduler's word must do,
+            # and a Job that finds no node waits with its sentence.
+            return GpuNodes({resource: 1})
 
 
 def _spec(document: Document) -> tuple[CuvilModelSpec | None, str]:
