@@ -4,7 +4,9 @@ Re-exports only, each brought in when it is first asked for: importing this modu
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False
+"""Type checkers take it as true; the module `typing` alone would cost most of this import."""
 
 if TYPE_CHECKING:
     from cuvil_core.contract import InputSpec
@@ -78,7 +80,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Bring a name in from its room (PEP 562)."""
     home = _HOMES.get(name)
     if home is None:

@@ -5,6 +5,7 @@ travel to another host.
 """
 
 import fnmatch
+import functools
 import http.client
 import os
 import ssl
@@ -55,7 +56,10 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         """Follow nothing."""
 
 
-_OPENER = urllib.request.build_opener(_Stay, urllib.request.HTTPSHandler(context=ssl.create_default_context()))
+@functools.cache
+def _opener() -> urllib.request.OpenerDirector:
+    """Give the opener; made at the first call, since reading the system's certificates takes a while."""
+    return urllib.request.build_opener(_Stay, urllib.request.HTTPSHandler(context=ssl.create_default_context()))
 
 
 def call(
@@ -143,7 +147,7 @@ def _follow(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] |
 def _once(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] | Body | None) -> Reply:
     try:
         request = urllib.request.Request(url, data=data, headers=dict(headers), method=method)
-        answer = _OPENER.open(request, timeout=TIMEOUT_SECONDS)
+        answer = _opener().open(request, timeout=TIMEOUT_SECONDS)
         return Reply(answer.status, answer.headers, answer, url)
     except urllib.error.HTTPError as answer:
         return Reply(answer.code, answer.headers, answer, url)

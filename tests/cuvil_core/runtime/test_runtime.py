@@ -235,3 +235,43 @@ def test_child_after_fork_computes(loaded: module.CuvilModule) -> None:
         good = bool(np.array_equal(loaded(rows(2))[0], handmade.expected(rows(2))[0]))
         os._exit(0 if good else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class _Lent:
+    """An array of another library: it speaks DLPack alone."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries(loaded: module.CuvilModule) -> None:
+    """What speaks DLPack is read; what lies elsewhere is refused with the cure."""
+
+    class Far(_Lent):
+        def __dlpack__(self, **options: Any) -> Any:
+            raise BufferError("it lies on cuda:0")
+
+    np.testing.assert_array_equal(loaded(_Lent(rows(3)))[0], loaded(rows(3))[0])
+    with pytest.raises(InputError, match="cuda:0.*move it to the CPU first"):
+        loaded(Far(rows(3)))
+
+
+def test_torch_tensors_give_torch_tensors(loaded: module.CuvilModule, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a module named torch is loaded and its tensors come in, its tensors go out, by from_numpy."""
+    import types
+
+    class Tensor(_Lent):
+        def detach(self) -> "Tensor":
+            return self
+
+    monkeypatch.setitem(__import__("sys").modules, "torch", types.SimpleNamespace(Tensor=Tensor, from_numpy=Tensor))
+    y, total = loaded(Tensor(rows(3)))
+    assert isinstance(y, Tensor) and isinstance(total, Tensor)
+    np.testing.assert_allclose(y.array, handmade.expected(rows(3))[0], rtol=1e-6)
+    assert isinstance(loaded(rows(3))[0], np.ndarray)

@@ -1,0 +1,107 @@
+"""The front door: what is exported, what a request may be, what the cache's key sees."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import cuvil
+from cuvil_core.contract import CompileRequest, InputSpec
+from cuvil_core.errors import InputError, MissingError, ModelError, TargetError
+from cuvil_core.front import compiler_identity, input_spec, make_request, model_digest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_export_is_there() -> None:
+    """Each name of __all__ can be had, an unknown one is an AttributeError that lists them."""
+    for name in cuvil.__all__:
+        assert getattr(cuvil, name) is not None
+    assert set(cuvil.__all__) <= set(dir(cuvil))
+    with pytest.raises(AttributeError, match="it has .*compile"):
+        cuvil.jit  # noqa: B018
+
+
+def test_version_is_the_packages() -> None:
+    """The version in code is that of pyproject.toml."""
+    assert cuvil.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def test_import_is_light() -> None:
+    """Importing cuvil brings in neither NumPy, onnx, torch nor the compiler."""
+    code = "import sys, cuvil; print([one for one in sys.modules if one.split('.')[0] in sys.argv[1:]])"
+    heavy = ["numpy", "onnx", "torch", "cuvil_core", "rich", "typing"]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code, *heavy], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Defaults, the level of the environment, and specs in both spellings."""
+    monkeypatch.delenv("CUVIL_IR_OPT_LEVEL", raising=False)
+    assert make_request() == CompileRequest()
+    monkeypatch.setenv("CUVIL_IR_OPT_LEVEL", "1")
+    assert make_request().opt_level == 1 and make_request(opt_level=3).opt_level == 3
+    monkeypatch.setenv("CUVIL_IR_OPT_LEVEL", "fast")
+    with pytest.raises(InputError, match="CUVIL_IR_OPT_LEVEL"):
+        make_request()
+    want = InputSpec("x", ("N", 3), {"N": (1, 8)})
+    for bounds in ({"N": [1, 8]}, {"N": {"min": 1, "max": 8}}):
+        assert input_spec({"name": "x", "shape": ["N", 3], "bounds": bounds}) == want
+    assert make_request(inputs=[want], opt_level=2).inputs == (want,)
+
+
+REFUSED = {
+    "target": (lambda: make_request("wasm32"), TargetError, "this version has native, x86_64-cpu"),
+    "precision": (lambda: make_request(precision="bf16"), TargetError, "this version has fp32_strict, fp32"),
+    "format": (lambda: make_request(format="torchscript"), TargetError, "this version reads onnx"),
+    "level": (lambda: make_request(opt_level=7), InputError, "use 0, 1, 2 or 3"),
+    "bounds upside down": (
+        lambda: input_spec({"name": "x", "shape": ["N"], "bounds": {"N": [4, 2]}}),
+        InputError,
+        "1 ≤ min ≤ max",
+    ),
+    "bound of nothing": (
+        lambda: input_spec({"name": "x", "shape": [1], "bounds": {"N": [1, 2]}}),
+        InputError,
+        "name it there",
+    ),
+    "shape of floats": (lambda: input_spec({"name": "x", "shape": [1.5]}), InputError, "numbers and names"),
+    "no name": (lambda: input_spec({"shape": [1]}), InputError, "describes no input"),
+    "no model": (lambda: cuvil.compile(), InputError, "no model was passed"),
+    "missing model": (lambda: cuvil.compile("/none.onnx"), MissingError, "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals(case: str) -> None:
+    """Each request that cannot be has its error, which names what exists."""
+    call, error, sentence = REFUSED[case]
+    with pytest.raises(error, match=sentence):
+        call()
+
+
+def test_external_data_counts(tmp_path: Path) -> None:
+    """A change in a file that the model points to changes the digest; a model without any has the file's own."""
+    model = tmp_path / "m.onnx"
+    model.write_bytes(b"head \x0a\x08location\x12\x05w.bin tail")
+    (tmp_path / "w.bin").write_bytes(b"one")
+    first = model_digest(model)
+    (tmp_path / "w.bin").write_bytes(b"two")
+    assert model_digest(model) != first
+    from hashlib import sha256
+
+    model.write_bytes(b"plain")
+    assert model_digest(model) == model_digest(b"plain") == sha256(b"plain").hexdigest()
+    model.write_bytes(b"")
+    with pytest.raises(ModelError, match="empty"):
+        model_digest(model)
+
+
+def test_identity_is_stable() -> None:
+    """The compiler's identity is the same twice and begins with the version."""
+    assert compiler_identity() == compiler_identity()
+    assert compiler_identity().startswith(f"{cuvil.__version__}+")
