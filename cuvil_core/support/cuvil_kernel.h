@@ -61,14 +61,20 @@ CUVIL_INLINE int64_t cuvil_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; 
 /* Division that rounds down, for b > 0. */
 CUVIL_INLINE int64_t cuvil_floor(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-/* a^b that wraps; a negative exponent truncates as NumPy refuses to: 1 and -1 stay, else 0. */
-CUVIL_COLD int64_t cuvil_integer_power(int64_t a, int64_t b)
+/* a^b that wraps. */
+CUVIL_COLD uint64_t cuvil_unsigned_power(uint64_t a, uint64_t b)
+{
+    uint64_t result = 1;
+    for (; b; b >>= 1, a *= a)
+        if (b & 1) result *= a;
+    return result;
+}
+
+/* a^b that wraps; a negative exponent gives the truncated quotient: 1 and -1 keep their size, all else 0. */
+CUVIL_COLD int64_t cuvil_signed_power(int64_t a, int64_t b)
 {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
-    uint64_t result = 1, base = (uint64_t)a;
-    for (; b; b >>= 1, base *= base)
-        if (b & 1) result *= base;
-    return (int64_t)result;
+    return (int64_t)cuvil_unsigned_power((uint64_t)a, (uint64_t)b);
 }
 
 /* An angle in -π … π that equals x modulo 2π to 32 bits, for |x| >= 2^5; NaN for what is not finite.

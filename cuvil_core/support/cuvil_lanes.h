@@ -121,7 +121,7 @@ CUVIL_SATURATE(f64, i64, u64, 0.0, 18446744073709551616.0, 18446744073709549568.
 
 /* Integer arithmetic that x86 has no vectors for, lane by lane. A zero divisor gives 0, as NumPy does; the one overflow
  * (least / -1) wraps. `mod` has the sign of the divisor, `fmod` that of the dividend. */
-#define CUVIL_DIVISION(short, element, is_minus_one)                                                       \
+#define CUVIL_DIVISION(short, element, is_minus_one, power)                                                \
     CUVIL_INLINE CUVIL_V(short) CUVIL_V(cuvil_div_##short)(CUVIL_V(short) a, CUVIL_V(short) b)              \
     {                                                                                                       \
         for (int lane = 0; lane < CUVIL_LANES; ++lane) {                                                    \
@@ -147,18 +147,18 @@ CUVIL_SATURATE(f64, i64, u64, 0.0, 18446744073709551616.0, 18446744073709549568.
     }                                                                                                       \
     CUVIL_INLINE CUVIL_V(short) CUVIL_V(cuvil_pow_##short)(CUVIL_V(short) a, CUVIL_V(short) b)              \
     {                                                                                                       \
-        for (int lane = 0; lane < CUVIL_LANES; ++lane) a[lane] = (element)cuvil_integer_power((int64_t)a[lane], (int64_t)b[lane]); \
+        for (int lane = 0; lane < CUVIL_LANES; ++lane) a[lane] = (element)power(a[lane], b[lane]);          \
         return a;                                                                                           \
     }
 
-CUVIL_DIVISION(i8, int8_t, by == -1)
-CUVIL_DIVISION(i16, int16_t, by == -1)
-CUVIL_DIVISION(i32, int32_t, by == -1)
-CUVIL_DIVISION(i64, int64_t, by == -1)
-CUVIL_DIVISION(u8, uint8_t, 0)
-CUVIL_DIVISION(u16, uint16_t, 0)
-CUVIL_DIVISION(u32, uint32_t, 0)
-CUVIL_DIVISION(u64, uint64_t, 0)
+CUVIL_DIVISION(i8, int8_t, by == -1, cuvil_signed_power)
+CUVIL_DIVISION(i16, int16_t, by == -1, cuvil_signed_power)
+CUVIL_DIVISION(i32, int32_t, by == -1, cuvil_signed_power)
+CUVIL_DIVISION(i64, int64_t, by == -1, cuvil_signed_power)
+CUVIL_DIVISION(u8, uint8_t, 0, cuvil_unsigned_power)
+CUVIL_DIVISION(u16, uint16_t, 0, cuvil_unsigned_power)
+CUVIL_DIVISION(u32, uint32_t, 0, cuvil_unsigned_power)
+CUVIL_DIVISION(u64, uint64_t, 0, cuvil_unsigned_power)
 #undef CUVIL_DIVISION
 
 /* Greatest and least of floats; NaN when either is NaN. */

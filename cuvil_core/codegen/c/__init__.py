@@ -6,5 +6,6 @@ Must not know processors beyond lane counts: the compiler's target picks instruc
 """
 
 from cuvil_core.codegen.c.kernels import PRELUDE, emit_kernel, prototypes
+from cuvil_core.codegen.c.program import emit_program
 
-__all__ = ["PRELUDE", "emit_kernel", "prototypes"]
+__all__ = ["PRELUDE", "emit_kernel", "emit_program", "prototypes"]

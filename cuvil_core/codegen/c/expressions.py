@@ -152,7 +152,8 @@ def _define(text: str, dtype: DType, scope: Scope) -> Value:
 
 
 def _define_mask(text: str, bits: int, scope: Scope) -> Value:
-    return Value(scope.define(f"i{bits}x{scope.lanes}", text), DType.BOOL, bits)
+    kind = f"i{bits}x{scope.lanes}"  # the cast: comparing bytes gives plain char, another type than int8_t
+    return Value(scope.define(kind, f"({kind})({text})"), DType.BOOL, bits)
 
 
 def _splat(text: str, dtype: DType, scope: Scope) -> Value:

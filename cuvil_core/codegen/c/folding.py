@@ -98,7 +98,8 @@ def _step_position(partial: Partial, best: Value, element: Value, position: str,
     if element.dtype.is_float:
         either = "" if name.endswith("last") else f" & ({best.text} == {best.text})"
         text = f"{text} | (({element.text} != {element.text}){either})"
-    wins = Value(scope.define(f"i{bits}x{scope.lanes}", text), DType.BOOL, bits)
+    kind = f"i{bits}x{scope.lanes}"
+    wins = Value(scope.define(kind, f"({kind})({text})"), DType.BOOL, bits)
     scope.lines.append(f"{best.text} = {wins.text} ? {element.text} : {best.text};")
     scope.lines.append(f"{partial.name} = {as_mask(wins, 64, scope)} ? (i64x{scope.lanes}){position} : {partial.name};")
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from cuvil_core.codegen.c.dims import dim_text
-from cuvil_core.codegen.c.program_sizes import LARGEST
 from cuvil_core.ir import Dim
-from cuvil_core.program import ALIGNMENT, Program, lifetimes
+from cuvil_core.program import ALIGNMENT, LARGEST, Program, lifetimes
 
 _PLACING = """\
 /* Best fit, as program/memory.py does it: the smallest gap between neighbours of overlapping life, lowest first. */

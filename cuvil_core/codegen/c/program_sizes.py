@@ -6,8 +6,6 @@ from cuvil_core.codegen.c.dims import dim_text
 from cuvil_core.ir import Dim, Extremum, FloorDiv, Symbol
 from cuvil_core.program import Program
 
-LARGEST = 1 << 46
-"""Bytes beyond which a size is nonsense: 64 TiB."""
 EXACT = 62
 """Bits within which int64 arithmetic on sizes stays exact."""
 
