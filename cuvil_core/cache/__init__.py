@@ -6,6 +6,6 @@ cannot be written is no error.
 """
 
 from cuvil_core.cache.key import cache_key
-from cuvil_core.cache.store import Cache, Entry, Obtained, default_folder
+from cuvil_core.cache.store import Cache, Entry, Obtained, cache_dir
 
-__all__ = ["Cache", "Entry", "Obtained", "cache_key", "default_folder"]
+__all__ = ["Cache", "Entry", "Obtained", "cache_dir", "cache_key"]

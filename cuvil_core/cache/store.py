@@ -51,7 +51,7 @@ class Obtained(Generic[Used]):
     """Why the artifact could not be kept, empty when it was."""
 
 
-def default_folder() -> Path:
+def cache_dir() -> Path:
     """Give CUVIL_CACHE_DIR, else `cuvil` under XDG_CACHE_HOME, else `~/.cache/cuvil`."""
     if stated := os.environ.get("CUVIL_CACHE_DIR"):
         return Path(stated).expanduser()
@@ -73,7 +73,7 @@ class Cache:
 
     def __init__(self, folder: Path | None = None, limit: int | None = None) -> None:
         """Take a folder (made when first written) and a bound in bytes."""
-        self.folder = default_folder() if folder is None else folder
+        self.folder = cache_dir() if folder is None else folder
         self.limit = default_limit() if limit is None else limit
         self._artifacts = self.folder / "artifacts"
         self._locks = self.folder / "locks"

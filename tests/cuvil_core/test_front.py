@@ -20,7 +20,7 @@ def test_every_export_is_there() -> None:
     for name in cuvil.__all__:
         assert getattr(cuvil, name) is not None
     assert set(cuvil.__all__) <= set(dir(cuvil))
-    with pytest.raises(AttributeError, match="it has .*compile"):
+    with pytest.raises(AttributeError, match=r"it has .*compile"):
         cuvil.jit  # noqa: B018
 
 

@@ -233,12 +233,12 @@ def test_index_is_made_from_the_files(tmp_path: Path) -> None:
 def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """CUVIL_CACHE_DIR, then an absolute XDG_CACHE_HOME, then the home folder; a senseless limit is refused."""
     monkeypatch.setenv("CUVIL_CACHE_DIR", str(tmp_path))
-    assert store_module.default_folder() == tmp_path
+    assert store_module.cache_dir() == tmp_path
     monkeypatch.delenv("CUVIL_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert store_module.default_folder() == tmp_path / "cuvil"
+    assert store_module.cache_dir() == tmp_path / "cuvil"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert store_module.default_folder() == Path.home() / ".cache" / "cuvil"
+    assert store_module.cache_dir() == Path.home() / ".cache" / "cuvil"
     monkeypatch.setenv("CUVIL_CACHE_LIMIT", "a lot")
     with pytest.raises(InputError, match="CUVIL_CACHE_LIMIT"):
         Cache()
