@@ -7,13 +7,14 @@ Must not know graphs, layouts, or any target language.
 """
 
 from cuvil_core.program.interpreter import bind, interpret
-from cuvil_core.program.memory import ALIGNMENT, Lifetime, lifetimes, offsets, rounded
+from cuvil_core.program.memory import ALIGNMENT, LARGEST, Lifetime, lifetimes, offsets, rounded
 from cuvil_core.program.printer import print_program
 from cuvil_core.program.types import Buffer, Launch, Port, Program, Role, ScheduledKernel
 from cuvil_core.program.verifier import verify
 
 __all__ = [
     "ALIGNMENT",
+    "LARGEST",
     "Buffer",
     "Launch",
     "Lifetime",

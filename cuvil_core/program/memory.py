@@ -13,6 +13,9 @@ from cuvil_core.program.types import Buffer, Program, Role
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""
 
+LARGEST = 1 << 46
+"""Bytes beyond which a size is nonsense: 64 TiB."""
+
 NOMINAL = 64
 """Extent that an unbounded symbol is given when buffers are put in order."""
 

@@ -13,7 +13,7 @@ from cuvil_core.scheduling.decisions import Choice, Strategy
 from cuvil_core.scheduling.layout import BLOCKED, LANES, PLAIN, Layout
 from cuvil_core.scheduling.loops import nominal
 from cuvil_core.scheduling.machine import Machine
-from cuvil_core.scheduling.tiles import RegisterTile, best_tile
+from cuvil_core.scheduling.tiles import RegisterTile, best_tile, shared_panels
 
 STRIP_BYTES = 128 << 10
 """Rows of the left operand that are worked off before the next panel: they stay in the second-level cache."""
@@ -94,24 +94,26 @@ def _direct(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int,
     rank = len(conv.window)
     row = f"o{rank - 1}"
     blocks = _blocks(conv) // (conv.groups if strategy is Strategy.GROUPED else 1)
-    tile = best_tile(nominal(conv.image[-1]), blocks, machine)
+    panels = shared_panels(nominal(conv.image[-1]), blocks)
+    tile = best_tile(nominal(conv.image[-1]), panels, machine)
     outer = ("n", "g", "op") if strategy is Strategy.GROUPED else ("n", "op")
     rows = tuple(f"o{axis}" for axis in range(rank - 1))
     window = tuple(f"k{axis}" for axis in range(rank))
     reduced = ("i", *window) if strategy is Strategy.STEM else ("ib", *window, "ic")
     if rows:
-        return tile.panels, _tiled((*outer, *rows, "oj", row, "oc", *reduced), len(outer) + len(rows), row, tile)
+        return panels, _tiled((*outer, *rows, "oj", row, "oc", *reduced), len(outer) + len(rows), row, tile)
     length = max(tile.points, 8 * tile.points)
     order = (*outer, row, "oj", row, "oc", *reduced)
-    return tile.panels, _tiled(order, len(outer) + 1, row, tile, ((row, length),))
+    return panels, _tiled(order, len(outer) + 1, row, tile, ((row, length),))
 
 
 def _pointwise(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int, Schedule]:
     pixels = nominal(product(conv.image))
-    tile = best_tile(pixels, _blocks(conv), machine)
+    panels = shared_panels(pixels, _blocks(conv))
+    tile = best_tile(pixels, panels, machine)
     length = strip(pixels, nominal(conv.channels), tile, machine)
     order = ("n", "p", "op", "oj", "p", "oc", "ib", "ic")
-    return tile.panels, _tiled(order, 3, "p", tile, (("p", length),))
+    return panels, _tiled(order, 3, "p", tile, (("p", length),))
 
 
 def strip(points: int, depth: int, tile: RegisterTile, machine: Machine) -> int:
@@ -195,7 +197,8 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
     columns, depth = product(dot.columns), product(dot.depth)
     count = nominal(rows[-1]) if rows else 1
     blocks = -(-columns.constant // LANES) if columns.constant else max(1, -(-nominal(columns) // LANES))
-    tile = best_tile(count, blocks if columns.constant else 2 * (-(-blocks // 2)), machine)
+    panels = shared_panels(count, blocks if columns.constant else 2 * (-(-blocks // 2)))
+    tile = best_tile(count, panels, machine)
     batch = tuple(f"b{axis}" for axis in range(len(dot.batch)))
     outer = tuple(f"m{axis}" for axis in range(len(rows) - 1))
     last = f"m{len(rows) - 1}"
@@ -215,7 +218,7 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
         registers=registers,
         flush_denormals=True,
     )
-    return Choice(Strategy.DOT, "one axis of rows" if dot.flat else "", PLAIN, tile.panels, schedule)
+    return Choice(Strategy.DOT, "one axis of rows" if dot.flat else "", PLAIN, panels, schedule)
 
 
 def output_layout(choice: Choice) -> Layout:

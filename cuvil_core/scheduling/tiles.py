@@ -40,22 +40,33 @@ def step_cost(points: int, panels: int, machine: Machine) -> float:
     return max(points * vectors / 2, loads / 2, LATENCY) + TILE_START
 
 
-def best_tile(points: int, blocks: int, machine: Machine) -> RegisterTile:
-    """The cheapest tile for rows of `points` and `blocks` blocks of channels; panels divide the blocks."""
-    return min(_candidates(points, blocks, machine), key=lambda tile: (_row_cost(tile, points, blocks, machine)))
+def shared_panels(points: int, blocks: int) -> int:
+    """Blocks of a packed panel: the same for every instruction set, so that variants share their weights."""
+    machine = Machine.of(Isa.AVX512)
+    return min(_candidates(points, _divisors(blocks), machine), key=lambda tile: _cost(tile, points, machine)).panels
 
 
-def _candidates(points: int, blocks: int, machine: Machine) -> Iterator[RegisterTile]:
-    for panels in PANELS:
-        if blocks % panels and panels != 1:
+def best_tile(points: int, panels: int, machine: Machine) -> RegisterTile:
+    """The cheapest tile for rows of `points` and a packed panel of `panels` blocks, some or all of them at once."""
+    return min(_candidates(points, _divisors(panels), machine), key=lambda tile: _cost(tile, points, machine))
+
+
+def _divisors(blocks: int) -> tuple[int, ...]:
+    return tuple(panels for panels in PANELS if blocks % panels == 0)
+
+
+def _candidates(points: int, panels: tuple[int, ...], machine: Machine) -> Iterator[RegisterTile]:
+    for count in panels:
+        most = max(1, accumulators(machine) // (count * machine.halves))
+        if most * count * machine.halves > accumulators(machine):
             continue
-        most = accumulators(machine) // (panels * machine.halves)
-        for count in range(min(most, max(1, points)), 0, -1):
-            yield RegisterTile(count, panels)
+        for tile in range(min(most, max(1, points)), 0, -1):
+            yield RegisterTile(tile, count)
 
 
-def _row_cost(tile: RegisterTile, points: int, blocks: int, machine: Machine) -> float:
+def _cost(tile: RegisterTile, points: int, machine: Machine) -> float:
+    """Cycles of one step of the reduction for a row, a block of channels."""
     full, rest = divmod(max(1, points), tile.points)
     cost = full * step_cost(tile.points, tile.panels, machine)
     cost += step_cost(rest, tile.panels, machine) if rest else 0
-    return cost * blocks / tile.panels
+    return cost / tile.panels

@@ -7,5 +7,6 @@ bound, InputError where the caller's `InputSpec`s do not fit; nothing else, what
 """
 
 from cuvil_core.importer.onnx.driver import load
+from cuvil_core.importer.onnx.metadata import describe
 
-__all__ = ["load"]
+__all__ = ["describe", "load"]
