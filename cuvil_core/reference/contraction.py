@@ -18,9 +18,9 @@ def dot(op: Op, a: Array, b: Array) -> Array:
     batch = [a.shape[axis] for axis in batch_a]
     shape_a, shape_b = [a.shape[axis] for axis in free_a], [b.shape[axis] for axis in free_b]
     inner = int(np.prod([a.shape[axis] for axis in contract_a], dtype=np.int64))
-    left = a.transpose(*batch_a, *free_a, *contract_a).reshape(*batch, _size(shape_a), inner)
-    right = b.transpose(*batch_b, *contract_b, *free_b).reshape(*batch, inner, _size(shape_b))
-    return np.asarray(np.matmul(left, right)).reshape(*batch, *shape_a, *shape_b)
+    left = a.transpose((*batch_a, *free_a, *contract_a)).reshape((*batch, _size(shape_a), inner))
+    right = b.transpose((*batch_b, *contract_b, *free_b)).reshape((*batch, inner, _size(shape_b)))
+    return np.asarray(np.matmul(left, right)).reshape((*batch, *shape_a, *shape_b))
 
 
 def _size(shape: list[int]) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from cuvil_core.errors import ModelError, SizeError
+from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor
 from cuvil_core.ir import (
     UNKNOWN,
@@ -180,23 +180,23 @@ class Context:
             raise SizeError(f"{self.provenance} makes a tensor {type} with an extent beyond 64 bits.")
 
     def dims(self, tensor: Tensor, what: str) -> list[Dim]:
-        """The elements as dims; ModelError where the model computes them from data."""
+        """The elements as dims; UnsupportedOpError where the model computes them from data."""
         if tensor.content is not None:
             return list(tensor.content.ravel())
-        raise ModelError(f"{what} depends on the input's data; make it a constant or a function of shapes")
+        raise UnsupportedOpError(f"{what} depend on the input's data; make them constants or functions of shapes")
 
     def ints(self, tensor: Tensor, what: str) -> list[int]:
-        """The elements as fixed integers; ModelError where they are not constant."""
+        """The elements as fixed integers; UnsupportedOpError where they are not constant."""
         constants = [dim.constant for dim in self.dims(tensor, what)]
         if None in constants:
-            raise ModelError(f"{what} depends on the input's shape; make it a constant")
+            raise UnsupportedOpError(f"{what} depend on the input's shape; make them constants")
         return [constant for constant in constants if constant is not None]
 
     def floats(self, tensor: Tensor, what: str) -> list[float]:
-        """The elements as numbers; ModelError where they are not constant."""
+        """The elements as numbers; UnsupportedOpError where they are not constant."""
         numbers = tensor.numbers()
         if numbers is None:
-            raise ModelError(f"{what} must be a constant of at most {MAX_CONTENT} elements")
+            raise UnsupportedOpError(f"{what} are no constant of at most {MAX_CONTENT} elements; make them one")
         return numbers
 
 

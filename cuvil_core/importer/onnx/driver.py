@@ -121,8 +121,8 @@ def _results(context: Context, node: Node, operands: Operands) -> tuple[Tensor, 
     check_types(node, operands)
     try:
         results = entry.translate(context, node, operands)
-    except UnsupportedOpError:
-        raise
+    except UnsupportedOpError as error:
+        raise error if str(error).startswith("Node ") else UnsupportedOpError(f"{node}: {error}.") from error
     except ModelError as error:
         text = str(error).rstrip(".")
         raise error if text.startswith("Node ") else node.broken(text) from error

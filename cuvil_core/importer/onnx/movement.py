@@ -294,7 +294,8 @@ def _space_to_depth(context: Context, node: Node, operands: Operands) -> Tensor:
     context.guard(rows * block, h)
     context.guard(columns * block, w)
     apart = context.reshape(x, [n, c, rows, Dim.of(block), columns, Dim.of(block)])
-    return context.reshape(context.transpose(apart, [0, 3, 5, 1, 2, 4]), [n, c * block * block, rows, columns])
+    perm = [0, 1, 3, 5, 2, 4] if node.text("mode", "DCR") == "CRD" else [0, 3, 5, 1, 2, 4]
+    return context.reshape(context.transpose(apart, perm), [n, c * block * block, rows, columns])
 
 
 def _same(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -303,7 +304,7 @@ def _same(context: Context, node: Node, operands: Operands) -> Tensor:
 
 def _dropout(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
     training = optional(operands, 2)
-    if training is not None and context.ints(training, "training_mode") != [0]:
+    if training is not None and context.ints(training, "the values of training_mode") != [0]:
         raise node.unsupported("training mode")
     x = need(node, operands, 0)
     if len(node.outputs) == 1:

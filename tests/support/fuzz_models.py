@@ -1,0 +1,116 @@
+"""Damages model files and checks that each is refused in a sentence or gives what ONNX Runtime gives.
+
+    python tests/support/fuzz_models.py magika --count 1000 --compare 50 --seed 0
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from model_cases import CASES, ModelCase, excess
+from models import model_path
+
+from cuvil_core import reference
+from cuvil_core.errors import CuvilError, InternalError
+from cuvil_core.importer.onnx import load
+from cuvil_core.ir import Graph
+
+
+def damaged(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
+    """(what was done, the bytes): one in five truncated, one in five flipped in its structure, else anywhere.
+
+    Most bytes of a model are weights, so the first and last 64 KiB, where nodes lie, get flips of their own.
+    """
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        if number % 5 == 0:
+            end = int(rng.integers(0, len(data)))
+            yield f"truncated to {end}", data[:end]
+            continue
+        edge = min(len(data), 1 << 16)
+        at = int(rng.integers(0, len(data)))
+        if number % 5 in (1, 2):
+            at = int(rng.integers(0, edge)) if number % 2 else len(data) - 1 - int(rng.integers(0, edge))
+        bit = int(rng.integers(0, 8))
+        yield f"bit {bit} of byte {at} flipped", data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]
+
+
+def outcome(case: ModelCase, data: bytes, compare: bool) -> str:
+    """What became of the bytes: the error's name, `loaded`, `equal`, `both refuse`, or a fault after `WRONG`."""
+    try:
+        graph = load(data, case.specs)
+    except InternalError as error:
+        return f"WRONG: {error}"
+    except CuvilError as error:
+        return _checked_sentence(error)
+    return _compared(case, data, graph) if compare else "loaded"
+
+
+def _checked_sentence(error: CuvilError) -> str:
+    text = str(error)
+    sound = text.endswith(".") and "\n" not in text and 20 < len(text) < 2000
+    return type(error).__name__ if sound else f"WRONG: no sentence: {text!r}"
+
+
+def _compared(case: ModelCase, data: bytes, graph: Graph) -> str:
+    inputs = case.inputs(case.tiny)
+    try:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        want = dict(zip([one.name for one in session.get_outputs()], session.run(None, inputs), strict=True))
+    except Exception:
+        return "ONNX Runtime refuses"
+    try:
+        got = reference.run(graph, inputs)
+    except CuvilError as error:
+        return _checked_sentence(error)
+    worst = max(excess(got[name], array) for name, array in want.items())
+    if worst <= 1:
+        return "equal"
+    if not all(np.isfinite(array).all() for array in want.values()):
+        return "not finite"
+    return f"WRONG: off by {worst:.3g} bounds"
+
+
+def fuzz(name: str, count: int, compare: int, seed: int) -> tuple[Counter[str], list[str]]:
+    """(outcomes counted, faults) of so many damaged copies, of which up to `compare` that load are run."""
+    case = next(case for case in CASES if case.name == name)
+    data = Path(model_path(name)).read_bytes()
+    counts: Counter[str] = Counter()
+    faults: list[str] = []
+    for what, bytes_ in damaged(data, count, seed):
+        began = time.monotonic()
+        found = outcome(case, bytes_, counts["equal"] + counts["not finite"] < compare)
+        counts[found if not found.startswith("WRONG") else "WRONG"] += 1
+        if found.startswith("WRONG"):
+            faults.append(f"{name}: {what}: {found}")
+        if time.monotonic() - began > 60:
+            faults.append(f"{name}: {what}: took {time.monotonic() - began:.0f} s")
+    return counts, faults
+
+
+def main() -> int:
+    """Fuzz the models named on the command line, all by default; 1 when a fault was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=[case.name for case in CASES])
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--compare", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    failed = False
+    for name in given.names:
+        counts, faults = fuzz(name, given.count, given.compare, given.seed)
+        print(name, dict(counts), flush=True)
+        print(*faults, sep="\n", flush=True)
+        failed = failed or bool(faults)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
