@@ -94,8 +94,8 @@ def _direct(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int,
     rank = len(conv.window)
     row = f"o{rank - 1}"
     blocks = _blocks(conv) // (conv.groups if strategy is Strategy.GROUPED else 1)
-    panels = shared_panels(nominal(conv.image[-1]), blocks)
-    tile = best_tile(nominal(conv.image[-1]), panels, machine)
+    panels = shared_panels(conv.image[-1], blocks)
+    tile = best_tile(conv.image[-1], panels, machine)
     outer = ("n", "g", "op") if strategy is Strategy.GROUPED else ("n", "op")
     rows = tuple(f"o{axis}" for axis in range(rank - 1))
     window = tuple(f"k{axis}" for axis in range(rank))
@@ -108,10 +108,10 @@ def _direct(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int,
 
 
 def _pointwise(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int, Schedule]:
-    pixels = nominal(product(conv.image))
+    pixels = product(conv.image)
     panels = shared_panels(pixels, _blocks(conv))
     tile = best_tile(pixels, panels, machine)
-    length = strip(pixels, nominal(conv.channels), tile, machine)
+    length = strip(nominal(pixels), nominal(conv.channels), tile, machine)
     order = ("n", "p", "op", "oj", "p", "oc", "ib", "ic")
     return panels, _tiled(order, 3, "p", tile, (("p", length),))
 
@@ -195,7 +195,7 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
     dot = DotShape.of(op)
     rows = dot.rows if not dot.flat else (product(dot.rows),)
     columns, depth = product(dot.columns), product(dot.depth)
-    count = nominal(rows[-1]) if rows else 1
+    count = rows[-1] if rows else Dim.of(1)
     blocks = -(-columns.constant // LANES) if columns.constant else max(1, -(-nominal(columns) // LANES))
     panels = shared_panels(count, blocks if columns.constant else 2 * (-(-blocks // 2)))
     tile = best_tile(count, panels, machine)
@@ -203,7 +203,7 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
     outer = tuple(f"m{axis}" for axis in range(len(rows) - 1))
     last = f"m{len(rows) - 1}"
     reduced = tuple(f"r{axis}" for axis in range(len(dot.depth)))
-    length = strip(count, nominal(depth), tile, machine)
+    length = strip(nominal(count), nominal(depth), tile, machine)
     if rows:
         order = (*batch, *outer, last, "np", "nj", last, "nc", *reduced)
         registers = (("nj", tile.panels), (last, tile.points))

@@ -11,6 +11,8 @@ the latency of a chain of FMAs. A row of w points is w // t tiles and one smalle
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cuvil_core.ir import Dim
+from cuvil_core.scheduling.loops import nominal
 from cuvil_core.scheduling.machine import Isa, Machine
 
 LATENCY = 4
@@ -18,6 +20,9 @@ LATENCY = 4
 TILE_START = 0.25
 """Cycles a step that a tile costs beyond the model (loop, address, epilogue), so that equal costs favour few tiles."""
 PANELS = (1, 2, 3, 4, 6)
+SYMBOLIC_POINTS = 8
+"""Points of a tile along an extent that is not known: each length below needs code of its own, and 16 accumulators
+(8 × 2 blocks) hide the latency already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +45,27 @@ def step_cost(points: int, panels: int, machine: Machine) -> float:
     return max(points * vectors / 2, loads / 2, LATENCY) + TILE_START
 
 
-def shared_panels(points: int, blocks: int) -> int:
+def shared_panels(points: Dim, blocks: int) -> int:
     """Blocks of a packed panel: the same for every instruction set, so that variants share their weights."""
-    machine = Machine.of(Isa.AVX512)
-    return min(_candidates(points, _divisors(blocks), machine), key=lambda tile: _cost(tile, points, machine)).panels
+    return _best(points, blocks, Machine.of(Isa.AVX512)).panels
 
 
-def best_tile(points: int, panels: int, machine: Machine) -> RegisterTile:
+def best_tile(points: Dim, panels: int, machine: Machine) -> RegisterTile:
     """The cheapest tile for rows of `points` and a packed panel of `panels` blocks, some or all of them at once."""
-    return min(_candidates(points, _divisors(panels), machine), key=lambda tile: _cost(tile, points, machine))
+    return _best(points, panels, machine)
 
 
-def _divisors(blocks: int) -> tuple[int, ...]:
-    return tuple(panels for panels in PANELS if blocks % panels == 0)
+def _best(points: Dim, blocks: int, machine: Machine) -> RegisterTile:
+    most = nominal(points) if points.constant is not None else min(nominal(points), SYMBOLIC_POINTS)
+    tiles = _candidates(most, tuple(panels for panels in PANELS if blocks % panels == 0), machine)
+    return min(tiles, key=lambda tile: _cost(tile, nominal(points), machine))
 
 
 def _candidates(points: int, panels: tuple[int, ...], machine: Machine) -> Iterator[RegisterTile]:
     for count in panels:
-        most = max(1, accumulators(machine) // (count * machine.halves))
-        if most * count * machine.halves > accumulators(machine):
+        if count * machine.halves > accumulators(machine):
             continue
+        most = accumulators(machine) // (count * machine.halves)
         for tile in range(min(most, max(1, points)), 0, -1):
             yield RegisterTile(tile, count)
 
