@@ -117,6 +117,8 @@ def _modulo(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array],
 def _power(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.asarray(np.power(a.astype(np.float64), b.astype(np.float64))).astype(a.dtype)
+    if a.dtype.kind == "u":
+        return np.asarray(np.power(a, b))
     positive = np.power(a, np.where(b < 0, 0, b).astype(a.dtype))
     inverse = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0))
     return np.where(b < 0, inverse, positive).astype(a.dtype)
