@@ -82,7 +82,7 @@ def _steady(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus | None)
     have = workload(seen, stable.revision)
     whole = (stable.revision, 100)
     ready = have.ready >= need and have.pods == have.replicas == need
-    reached = ready and seen.route.weights == dict([whole])
+    reached = ready and _routed(seen, (whole,))
     return Plan(need, 0, (whole,) if have.ready else None, reached, "" if ready else _missing("stable", have, need))
 
 
@@ -92,7 +92,7 @@ def _first(seen: Observed, spec: CuvilModelSpec, canary: RevisionStatus) -> Plan
     whole = (canary.revision, 100)
     if have.ready < need:
         return Plan(0, need, None, False, _missing("first", have, need), waits_for_canary=True)
-    return Plan(0, need, (whole,), seen.route.weights == dict([whole]), _unrouted(seen))
+    return Plan(0, need, (whole,), _routed(seen, (whole,)), _unrouted(seen))
 
 
 def _share(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus, canary: RevisionStatus) -> Plan:
@@ -110,10 +110,10 @@ def _share(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus, canary:
         alone = ((canary.revision, 100),)
         # by pod count stable has shrunk already; it is not made whole once more just before it goes
         kept = whole if routed else max(held.replicas, 1)
-        return Plan(kept, pods.canary, alone, seen.route.weights == dict(alone), _unrouted(seen))
+        return Plan(kept, pods.canary, alone, _routed(seen, alone), _unrouted(seen))
     share = weight if routed else pods.share
     weights = ((stable.revision, 100 - share), (canary.revision, share))
-    reached = seen.route.weights == dict(weights) and held.ready >= pods.stable
+    reached = _routed(seen, weights) and held.ready >= pods.stable
     # by pod count stable gives up pods only when the Service lets the canary's share in
     return Plan(pods.stable if routed or seen.route.open else whole, pods.canary, weights, reached, _unrouted(seen))
 
@@ -148,6 +148,11 @@ def _missing(role: str, have: WorkloadSeen, need: int) -> str:
 
 def _terminating(have: WorkloadSeen) -> str:
     return f"{have.pods} pods of the revision still end" if have.pods else ""
+
+
+def _routed(seen: Observed, weights: Weights) -> bool:
+    """A route that its Gateway refuses carries no traffic, whatever its weights say."""
+    return seen.route.accepted and seen.route.weights == dict(weights)
 
 
 def _unrouted(seen: Observed) -> str:

@@ -1,7 +1,8 @@
 """What is known of the wanted revision's artifact before its record is written."""
 
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from cuvil_operator.api import CuvilModelSpec, QuarantineEntry
 from cuvil_operator.conventions import Stage
@@ -35,10 +36,17 @@ def artifact(seen: Observed, wanted: Wanted) -> Artifact | None:
 def read_artifact(end: jobs.Ended) -> Artifact | None:
     """Read a compile Job's result; None where it failed or says something else."""
     reference, sha256, size = (end.result.get(key) for key in ("reference", "sha256", "size"))
-    if end.code != 0 or not (isinstance(reference, str) and isinstance(sha256, str) and isinstance(size, int)):
+    if end.code != 0 or not isinstance(reference, str) or not isinstance(size, int):
+        return None
+    if not is_sha256(sha256) or not is_sha256(reference.rpartition("@sha256:")[2]):
         return None
     facts = end.result.get("facts")
     return Artifact(reference, sha256, size, False, {"manifest": facts if isinstance(facts, dict) else {}})
+
+
+def is_sha256(text: object) -> TypeGuard[str]:
+    """True for 64 lower-case hex digits."""
+    return isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
 
 def baseline(seen: Observed, wanted: Wanted) -> RevisionRecord | None:

@@ -37,11 +37,14 @@ STAGE_CONDITIONS = {Stage.COMPILE: ConditionType.COMPILED, Stage.VALIDATE: Condi
 def refuse_host(look: Look) -> Decision | None:
     """A model from a host that the operator's settings do not allow is not fetched."""
     allowed = look.seen.platform.allowed_hosts
-    where = urlsplit(look.spec.model.uri)
-    if not allowed or where.scheme == "configmap" or _proved(look) or where.hostname in allowed:
-        return None
-    message = f"spec.model.uri: host {where.hostname} is not allowed here; allowed are {', '.join(allowed)}"
-    return look.say("refuse_host", Phase.BLOCKED, Reason.INVALID_SPEC, message)
+    asked = {"spec.model.uri": look.spec.model.uri, "spec.accuracy.goldenUri": look.spec.accuracy.golden_uri}
+    for path, uri in asked.items():
+        where = urlsplit(uri or "")
+        if not allowed or not uri or where.scheme == "configmap" or _proved(look) or where.hostname in allowed:
+            continue
+        message = f"{path}: host {where.hostname} is not allowed here; allowed are {', '.join(allowed)}"
+        return look.say("refuse_host", Phase.BLOCKED, Reason.INVALID_SPEC, message)
+    return None
 
 
 def resolve(look: Look) -> Decision | None:
@@ -56,7 +59,7 @@ def resolve(look: Look) -> Decision | None:
     if end is None:
         return _wait(look, job, RunResolve(key))
     found = end.result.get("sha256")
-    if end.code is not ExitCode.OK or not isinstance(found, str):
+    if end.code is not ExitCode.OK or not proof.is_sha256(found):
         return _failed(look, job, end)
     memory = replace(look.memory, model_digest=found, resolved_generation=look.seen.generation, retry=None)
     message = f"{look.spec.model.uri} is sha256:{found[:12]}…"
@@ -201,7 +204,9 @@ def _failed(look: Look, job: JobSeen, end: jobs.Ended) -> Decision:
         return _later(look, job, end)
     code = ExitCode.INTERNAL if end.code is ExitCode.OK else end.code
     reason = jobs.REASONS[code]
-    message = end.message or f"the {job.stage.value} Job {job.name} succeeded without a result"
+    message = end.message
+    if end.code is ExitCode.OK:
+        message = f"the {job.stage.value} Job {job.name} succeeded, but its result cannot be read; report it"
     said = _said(job.stage, "False", reason, message)
     if code is ExitCode.WRONG_NUMBERS and look.wanted:
         return _intrinsic(look, reason, message, said)
