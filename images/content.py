@@ -34,12 +34,14 @@ def files(name: str) -> list[Path]:
 def _product(name: str) -> Iterator[Path]:
     """The product's files of the kept rooms, or all of them."""
     kept = rooms(reachable(tuple(SOURCES.values()), ENTRIES[name])) if ENTRIES[name] else None
+    packages = {room.partition("/")[0] for room in kept or ()}
     if kept is None:
         yield TREE / "cuvil.py"
     for package, folder in SOURCES.items():
         for file in (folder / package).rglob("*"):
             inside = file.relative_to(folder / package).parts
             room = f"{package}/{inside[0].removesuffix('.py')}"
-            wanted = kept is None or room in kept or inside in (("__init__.py",), ("py.typed",))
+            whole = kept is None or (package in packages and inside in (("__init__.py",), ("py.typed",)))
+            wanted = whole or room in (kept or ())
             if wanted and file.is_file() and "__pycache__" not in inside:
                 yield file
