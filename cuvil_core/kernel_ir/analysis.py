@@ -66,7 +66,9 @@ def _simplify_atom(atom: Atom, extents: Extents) -> Index:
         return plain
     numerator = simplify(atom.numerator, extents)
     low, high = index_range(numerator, extents)
-    fits = low is not None and high is not None and is_never_negative(low) and is_never_negative(atom.divisor - 1 - high)
+    fits = (
+        low is not None and high is not None and is_never_negative(low) and is_never_negative(atom.divisor - 1 - high)
+    )
     if isinstance(atom, Quotient):
         return Index() if fits else numerator // atom.divisor
     return numerator if fits else numerator % atom.divisor

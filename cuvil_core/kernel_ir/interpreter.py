@@ -217,9 +217,13 @@ class _Evaluation:
         size = self.run.buffers[buffer].size
         if offsets.size and (offsets.min() < 0 or offsets.max() >= size):
             bad = int(offsets.min()) if offsets.min() < 0 else int(offsets.max())
-            raise InternalError(f"Kernel {self.run.name} {verb} {buffer}[{bad}], outside its {size} elements; report it.")
+            raise InternalError(
+                f"Kernel {self.run.name} {verb} {buffer}[{bad}], outside its {size} elements; report it."
+            )
 
 
 def _open_grid(extents: list[int]) -> list[Array]:
     rank = len(extents)
-    return [np.arange(e, dtype=np.int64).reshape((1,) * i + (e,) + (1,) * (rank - i - 1)) for i, e in enumerate(extents)]
+    return [
+        np.arange(e, dtype=np.int64).reshape((1,) * i + (e,) + (1,) * (rank - i - 1)) for i, e in enumerate(extents)
+    ]

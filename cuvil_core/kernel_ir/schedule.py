@@ -39,8 +39,9 @@ class Schedule:
     tiles: tuple[tuple[str, int], ...] = ()
     """(axis, elements a tile) for each axis listed twice."""
     vector: str | None = None
-    """The axis whose neighbours lie in the lanes of a vector, wherever it stands in the order. None: scalar code. Loads whose step along it is 1 are vector loads, 0 broadcasts, others gathers. A reduce axis is
-    legal for a Fold: lanes are joined at the end in a fixed order."""
+    """The axis whose neighbours lie in the lanes of a vector, wherever it stands in the order. None: scalar code.
+    Loads whose step along it is 1 are vector loads, 0 broadcasts, others go lane by lane. A reduce axis is legal too:
+    lanes are joined at the end in a fixed order."""
     width: int = 16
     """Lanes: 8 or 16. On AVX2 a float32 vector of 16 takes two registers."""
     registers: tuple[tuple[str, int], ...] = ()

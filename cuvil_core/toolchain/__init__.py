@@ -5,7 +5,7 @@ Takes file name → C text, a TargetSpec, a cache directory → gives the bytes 
 The only room that runs processes. Must not know kernels, models, or what the C says.
 """
 
-from cuvil_core.toolchain.build import build, compiler_version
+from cuvil_core.toolchain.building import build, compiler_version
 from cuvil_core.toolchain.targets import AVX2, AVX512, TargetSpec, native
 
 __all__ = ["AVX2", "AVX512", "TargetSpec", "build", "compiler_version", "native"]

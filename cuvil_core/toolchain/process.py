@@ -70,7 +70,9 @@ def find_compiler(cache_dir: Path | None) -> Compiler:
     spec = importlib.util.find_spec("ziglang")
     program = Path(spec.origin).parent / "zig" if spec and spec.origin else None
     if program is None or not program.exists():
-        raise InfrastructureError("The C compiler is missing: the package `ziglang` is not installed; `pip install ziglang`.")
+        raise InfrastructureError(
+            "The C compiler is missing: the package `ziglang` is not installed; `pip install ziglang`."
+        )
     pieces = None if os.environ.get("ZIG_GLOBAL_CACHE_DIR") else (cache_dir or Path(".")).absolute() / "compiler"
     return Compiler(program, importlib.metadata.version("ziglang"), pieces)
 

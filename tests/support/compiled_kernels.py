@@ -46,7 +46,9 @@ class Compiled:
         call = self.prepared(name, buffers, symbols, pool)
         call()
 
-    def prepared(self, name: str, buffers: Mapping[str, Array], symbols: Mapping[str, int], pool: int | None = None) -> Any:
+    def prepared(
+        self, name: str, buffers: Mapping[str, Array], symbols: Mapping[str, int], pool: int | None = None
+    ) -> Any:
         """A call without arguments that runs the kernel, for timing."""
         kernel = self.kernels[name]
         pointers = (ctypes.c_void_p * len(kernel.buffers))(*(buffers[b.name].ctypes.data for b in kernel.buffers))
@@ -66,7 +68,8 @@ def compile_kernels(kernels: Sequence[tuple[Kernel, Schedule]], target: TargetSp
             f"CUVIL_EXPORT void run_{kernel.name}(void *const *buffers, const int64_t *symbols, cuvil_pool *pool)\n"
             "{\n"
             "    if (pool) pool->enter(pool);\n"
-            f"    cuvil_launch_kernel(pool, {kernel.name}, buffers, symbols, {kernel.name}_units(symbols), INT64_MAX);\n"
+            f"    int64_t units = {kernel.name}_units(symbols);\n"
+            f"    cuvil_launch_kernel(pool, {kernel.name}, buffers, symbols, units, INT64_MAX);\n"
             "    if (pool) pool->leave(pool);\n"
             "}\n"
         )
@@ -88,7 +91,9 @@ def fresh_buffers(kernel: Kernel, symbols: Mapping[str, int], seed: int = 0) -> 
         elif buffer.dtype.is_float and dtype.kind == "f":
             buffers[buffer.name] = rng.standard_normal(size).astype(dtype)
         elif buffer.dtype.value == "bfloat16":
-            buffers[buffer.name] = (rng.standard_normal(size).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+            buffers[buffer.name] = (rng.standard_normal(size).astype(np.float32).view(np.uint32) >> 16).astype(
+                np.uint16
+            )
         else:
             high = 2 if buffer.dtype.value == "bool" else 100
             low = 0 if dtype.kind == "u" else -100

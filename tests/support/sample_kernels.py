@@ -1,4 +1,4 @@
-"""Kernels and schedules of every shape: maps, folds, contractions, sequences. Also examples of how to write schedules."""
+"""Kernels and schedules of every shape: maps, folds, contractions, sequences; examples of how to write schedules."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def elementwise(name: str, value: Expr, result: DType, operands: dict[str, DType
     """`y[i] = value`, vectorized along i, in tiles of 256 that threads share."""
     buffers = [Buffer.of(b, d, extent) for b, d in operands.items()] + [Buffer.of("y", result, extent, Use.WRITE)]
     statement = Map((Axis.of("i", extent),), (Store(Access("y", Index.axis("i")), value),))
-    schedule = Schedule(order=("i", "i"), parallel=1, tiles=(("i", 256),), vector="i", width=8 if result.itemsize == 8 else 16)
+    schedule = Schedule(
+        order=("i", "i"), parallel=1, tiles=(("i", 256),), vector="i", width=8 if result.itemsize == 8 else 16
+    )
     return Kernel(name, tuple(buffers), (statement,)), schedule
 
 
@@ -168,20 +170,20 @@ def softmax(name: str = "softmax", row: DimLike = 37) -> Case:
     """Rows of softmax: greatest, exponentials with their sum, quotient; one turn of the outer axis is one row."""
     row = Dim.of(row)
     r = Index.axis("r")
-    i, j, k, l = axes("i j k l")
+    i, j, k, m = axes("i j k m")
     x = load("x", r * row + i)
     most = Fold((), (Axis("i", row),), (Reducer(Combine.MAX, x),), (Store(Access("top", Index()), Accumulator(F32)),))
     shifted = Unary("exp", Binary("sub", load("x", r * row + j), load("top", Index())))
     powers = Map((Axis("j", row),), (Store(Access("y", r * row + j), shifted),))
     total = Fold((), (Axis("k", row),), (Reducer(Combine.SUM, load("y", r * row + k)),),
                  (Store(Access("total", Index()), Accumulator(F32)),))  # fmt: skip
-    quotient = Binary("div", load("y", r * row + l), load("total", Index()))
-    last = Map((Axis("l", row),), (Store(Access("y", r * row + l), quotient),))
+    quotient = Binary("div", load("y", r * row + m), load("total", Index()))
+    last = Map((Axis("m", row),), (Store(Access("y", r * row + m), quotient),))
     kernel = Kernel(
         name, (Buffer.of("x", F32, N * row), Buffer.of("y", F32, N * row, Use.UPDATE)), (most, powers, total, last),
         outer=(Axis("r", N),), scratch=(Scratch("top", F32, 1), Scratch("total", F32, 1)),
     )  # fmt: skip
-    inner = tuple(Schedule(order=(a,), vector=a, unroll=((a, 2),) if a in "ik" else ()) for a in "ijkl")
+    inner = tuple(Schedule(order=(a,), vector=a, unroll=((a, 2),) if a in "ik" else ()) for a in "ijkm")
     return kernel, Schedule(order=("r",), parallel=1, inner=inner)
 
 
@@ -192,7 +194,9 @@ def pooling(name: str = "pool", combine: Combine = Combine.MAX, wide: DimLike = 
     n, oh, ow, c, kh, kw = axes("n oh ow c kh kw")
     row, column = oh * 2 + kh - 1, ow * 2 + kw - 1
     start = float("-inf") if combine is Combine.MAX else 0.0
-    x = Load(Access("x", ((n * high + row) * wide + column) * 16 + c), F32, (Within(row, high), Within(column, wide)), start)
+    x = Load(
+        Access("x", ((n * high + row) * wide + column) * 16 + c), F32, (Within(row, high), Within(column, wide)), start
+    )
     target = ((n * out_high + oh) * out_wide + ow) * 16 + c
     statement = Fold(
         (Axis("n", N), Axis("oh", out_high), Axis("ow", out_wide), Axis.of("c", 16)),
@@ -217,7 +221,9 @@ def row_fold(name: str, combine: Combine, dtype: DType = F32, row: DimLike = 53,
     if combine in (Combine.ALL, Combine.ANY):
         element = Binary("gt", element, Literal(-90 if dtype.is_integer else -2.0, dtype))
     reducer = Reducer(combine, element)
-    statement = Fold((Axis("r", N),), (Axis("i", row),), (reducer,), (Store(Access("y", r), Accumulator(reducer.dtype)),))
+    statement = Fold(
+        (Axis("r", N),), (Axis("i", row),), (reducer,), (Store(Access("y", r), Accumulator(reducer.dtype)),)
+    )
     buffers = (Buffer.of("x", dtype, N * row), Buffer.of("y", reducer.dtype, N, Use.WRITE))
     lanes = None if combine.is_arg else "i"
     schedule = Schedule(order=("r", "i"), parallel=1, vector=lanes, unroll=(("i", unroll),) if lanes else ())
@@ -277,5 +283,3 @@ def positions(name: str = "positions") -> Case:
     chosen = Select(inside, value, Literal(-1.0, F32))
     statement = Map((Axis("r", N), Axis.of("i", 21)), (Store(Access("y", r * 21 + i), chosen),))
     return Kernel(name, (Buffer.of("y", F32, N * 21, Use.WRITE),), (statement,)), Schedule(("r", "i"), 1, vector="i")
-
-

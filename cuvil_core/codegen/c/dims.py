@@ -58,9 +58,7 @@ def index_text(
     return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
 
 
-def _index_atom(
-    atom: Atom, axes: Mapping[str, str], symbols: Symbols, computed: Callable[[Expr], str] | None
-) -> str:
+def _index_atom(atom: Atom, axes: Mapping[str, str], symbols: Symbols, computed: Callable[[Expr], str] | None) -> str:
     if isinstance(atom, AxisAtom):
         return axes[atom.axis]
     if isinstance(atom, Indirect):

@@ -251,7 +251,9 @@ def _axis_index(expr: AxisIndex, scope: Scope) -> Value:
     if step is not None and expr.dtype in (DType.INT32, DType.INT64):
         lane = f"cuvil_lane_{kind}()"
         base = f"({kind})({element_type(expr.dtype)}){scope.offset(index)}"
-        return _define(f"{base} + {lane}{'' if step == 1 else f' * ({element_type(expr.dtype)}){step}'}", expr.dtype, scope)
+        return _define(
+            f"{base} + {lane}{'' if step == 1 else f' * ({element_type(expr.dtype)}){step}'}", expr.dtype, scope
+        )
     name = scope.name()
     scope.lines.append(f"{kind} {name};")
     text = f"({element_type(expr.dtype)}){scope.offset(index, 'lane')}"
@@ -350,8 +352,11 @@ def extremum(name: str, left: Value, right: Value, scope: Scope, expr: Binary | 
     if dtype is DType.FLOAT16:
         wide = extremum(name, cast(left, DType.FLOAT32, scope), cast(right, DType.FLOAT32, scope), scope)
         return cast(wide, dtype, scope)
-    return _library(f"cuvil_{name}", (left, right), dtype, scope) if dtype is DType.FLOAT32 else _define(
-        f"cuvil_{name}_{vector_type(dtype, scope.lanes)}({left.text}, {right.text})", dtype, scope)
+    return (
+        _library(f"cuvil_{name}", (left, right), dtype, scope)
+        if dtype is DType.FLOAT32
+        else _define(f"cuvil_{name}_{vector_type(dtype, scope.lanes)}({left.text}, {right.text})", dtype, scope)
+    )
 
 
 def _is_number(expr: Expr) -> bool:
@@ -362,7 +367,9 @@ def _select(expr: Select, scope: Scope) -> Value:
     condition, then, other = (emit(operand, scope) for operand in expr.operands)
     if then.dtype is DType.BOOL:
         mask = as_mask(condition, then.mask, scope)
-        return _define_mask(f"({mask} & {then.text}) | (~{mask} & {as_mask(other, then.mask, scope)})", then.mask, scope)
+        return _define_mask(
+            f"({mask} & {then.text}) | (~{mask} & {as_mask(other, then.mask, scope)})", then.mask, scope
+        )
     return choose(condition, then, other, scope)
 
 

@@ -41,7 +41,8 @@ class Partial:
 
     def lane_mask(self, count: str) -> str:
         """C text of the mask of the first `count` lanes, as wide as the accumulator's lanes."""
-        return f"__builtin_convertvector(cuvil_lane_i64x{self.lanes}() < (i64x{self.lanes}){count}, i{self.bits}x{self.lanes})"
+        lanes = self.lanes
+        return f"__builtin_convertvector(cuvil_lane_i64x{lanes}() < (i64x{lanes}){count}, i{self.bits}x{lanes})"
 
 
 def start(reducer: Reducer, name: str, lanes: int) -> tuple[Partial, tuple[str, ...]]:
@@ -51,7 +52,10 @@ def start(reducer: Reducer, name: str, lanes: int) -> tuple[Partial, tuple[str, 
     if combine.is_arg:
         kind = vector_type(element, lanes)
         best = Value(f"{name}_best", element)
-        lines = (f"i64x{lanes} {name} = (i64x{lanes})0;", f"{kind} {best.text} = ({kind})({_identity(combine, element)});")
+        lines = (
+            f"i64x{lanes} {name} = (i64x{lanes})0;",
+            f"{kind} {best.text} = ({kind})({_identity(combine, element)});",
+        )
         return Partial(name, combine, DType.INT64, lanes, best), lines
     partial = Partial(name, combine, element, lanes)
     return partial, (f"{partial.ctype} {name} = ({partial.ctype})({_identity(combine, element)});",)

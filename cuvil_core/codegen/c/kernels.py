@@ -1,4 +1,4 @@
-"""A kernel and its schedule as C: `void NAME(buffers, symbols, begin, end)`, `NAME_units(symbols)`, `NAME_work(symbols)`."""
+"""A kernel and its schedule as three C functions: NAME, NAME_units and NAME_work."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ def _emit_body(kernel: Kernel, schedule: Schedule, symbols: Symbols, writer: Wri
             nest.emit(Turn({}, {}))
 
 
-def _body(
-    kernel: Kernel, schedule: Schedule, symbols: Symbols, extents: dict[str, Dim], writer: Writer
-) -> Body:
+def _body(kernel: Kernel, schedule: Schedule, symbols: Symbols, extents: dict[str, Dim], writer: Writer) -> Body:
     """What stands inside the parallel loops: the one statement, or the sequence placed within the outer axes."""
     if not _is_sequence(kernel):
         return Emitter(writer, kernel.body[0], schedule, symbols, extents).body

@@ -148,7 +148,9 @@ class Nest:
     def _emit_overlapping(self, level: Level, begin: str, length: str, turn: Turn, position: int) -> None:
         name = variable(level.axis)
         last = f"{begin} + {length} - {level.step}"
-        with self.writer.block(f"for (int64_t {name}_next = {begin}; {name}_next < {begin} + {length}; {name}_next += {level.step})"):
+        with self.writer.block(
+            f"for (int64_t {name}_next = {begin}; {name}_next < {begin} + {length}; {name}_next += {level.step})"
+        ):
             self.writer.line(f"const int64_t {name} = cuvil_min({name}_next, {last});")
             self._inner(level, name, level.step // self._lanes(level.axis), None, turn, position)
 
@@ -218,7 +220,7 @@ def shared_turns(levels: tuple[Level, ...], extents: dict[str, Dim], symbols: Sy
         extent = extents[level.axis]
         if level.axis in tiled:
             # The inner loop of a tile that is itself shared: as many turns as a full tile has, some of them empty.
-            outer = next(l.step for l in levels if l.axis == level.axis and l.tile)
+            outer = next(other.step for other in levels if other.axis == level.axis and other.tile)
             turns.append(number_text(-(-outer // level.step)))
             continue
         if level.tile is not None:
@@ -252,11 +254,11 @@ def enter_shared(nest: Nest, shared: int, turn: Turn) -> None:
         nest.writer.line(f"const int64_t {begin} = {whole.begin} + turn{position} * {level.step};")
         if level.step == 1:
             ranges[level.axis] = Range(begin, f"({begin} + 1)", (1,))
-            if level.axis in {l.axis for l in nest.levels[:position]}:
+            if level.axis in {other.axis for other in nest.levels[:position]}:
                 nest.writer.line(f"if ({begin} >= {whole.end}) continue;")
             continue
         nest.writer.line(f"const int64_t {end} = cuvil_min({begin} + {level.step}, {whole.end});")
-        if level.axis in {l.axis for l in nest.levels[:position]}:
+        if level.axis in {other.axis for other in nest.levels[:position]}:
             nest.writer.line(f"if ({begin} >= {end}) continue;")
         ranges[level.axis] = Range(begin, end, _tile_lengths(whole.lengths, level.step))
     inner = tuple(level for position, level in enumerate(nest.levels) if position >= shared or level.tile is None)

@@ -279,4 +279,3 @@ class Emitter:
 
 def _divides(times: int, extent: Dim) -> bool:
     return extent.constant is not None and extent.constant % times == 0
-

@@ -6,25 +6,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from compiled_kernels import Compiled, check, compile_kernels, fresh_buffers, targets
-from sample_kernels import (
-    F32,
-    N,
-    Case,
-    convolution,
-    depthwise,
-    gather,
-    load,
-    matmul,
-    nearest,
-    padded_copy,
-    pooling,
-    positions,
-    row_fold,
-    softmax,
-    to_blocked,
-)
 
+from compiled_kernels import Compiled, check, compile_kernels, fresh_buffers, targets
 from cuvil_core.ir import Dim, DType
 from cuvil_core.kernel_ir import (
     Access,
@@ -41,6 +24,23 @@ from cuvil_core.kernel_ir import (
     Use,
 )
 from cuvil_core.toolchain import TargetSpec
+from sample_kernels import (
+    F32,
+    Case,
+    N,
+    convolution,
+    depthwise,
+    gather,
+    load,
+    matmul,
+    nearest,
+    padded_copy,
+    pooling,
+    positions,
+    row_fold,
+    softmax,
+    to_blocked,
+)
 
 W = Dim.symbol("W")
 SHAPES: list[dict[str, int]] = [{"N": 1, "W": 5}, {"N": 3, "W": 33}, {"N": 2, "W": 14}]
@@ -51,7 +51,9 @@ CASES: dict[str, Case] = {
     "stride 2": convolution("c2", stride=2, size=(4, 9), points=7),
     "a 1×1 convolution, one panel": convolution("c3", taps=(1, 1), panel=1, size=(1, 49), points=7),
     "a symbolic width": convolution("c4", size=(3, W), points=6),
-    "a symbolic width with overlapping tiles": convolution("c5", size=(3, W), points=6, tail=Tail.OVERLAP, residual=False),
+    "a symbolic width with overlapping tiles": convolution(
+        "c5", size=(3, W), points=6, tail=Tail.OVERLAP, residual=False
+    ),
     "vectors of 8 lanes in two steps": convolution("c6", width=8, points=4, panel=1, size=(2, 10)),
     "depthwise with all taps in one block": depthwise("d0"),
     "depthwise of stride 2 and symbolic width": depthwise("d1", wide=W, stride=2, points=4),

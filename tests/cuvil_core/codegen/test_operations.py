@@ -8,9 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from compiled_kernels import Array, Compiled, compile_kernels, targets
-from sample_kernels import Case, elementwise, load
 
+from compiled_kernels import Array, Compiled, compile_kernels, targets
 from cuvil_core.ir import DType
 from cuvil_core.kernel_ir import Binary, Cast, Expr, Fma, Index, Literal, Select, Unary
 from cuvil_core.kernel_ir.expressions import (
@@ -23,8 +22,9 @@ from cuvil_core.kernel_ir.expressions import (
 )
 from cuvil_core.kernel_ir.interpreter import interpret, memory_dtype
 from cuvil_core.toolchain import TargetSpec
+from sample_kernels import Case, elementwise, load
 
-I = Index.axis("i")
+HERE = Index.axis("i")
 INTEGERS = [d for d in DType if d.is_integer]
 FLOATS = [DType.FLOAT16, DType.FLOAT32, DType.FLOAT64]
 NUMBERS = [*INTEGERS, *FLOATS]
@@ -34,40 +34,44 @@ SIZE = 501
 
 def unary(name: str, dtype: DType) -> Case:
     """y = name(x)."""
-    value = Unary(name, load("x", I, dtype))
+    value = Unary(name, load("x", HERE, dtype))
     return elementwise(f"u_{name}_{dtype}", value, value.dtype, {"x": dtype})
 
 
 def binary(name: str, dtype: DType) -> Case:
     """y = name(x, z)."""
-    value = Binary(name, load("x", I, dtype), load("z", I, dtype))
+    value = Binary(name, load("x", HERE, dtype), load("z", HERE, dtype))
     return elementwise(f"b_{name}_{dtype}", value, value.dtype, {"x": dtype, "z": dtype})
 
 
 def conversion(source: DType, target: DType) -> Case:
     """y = cast(x)."""
-    return elementwise(f"c_{source}_{target}", Cast(load("x", I, source), target), target, {"x": source})
+    return elementwise(f"c_{source}_{target}", Cast(load("x", HERE, source), target), target, {"x": source})
 
 
 def chosen(dtype: DType) -> Case:
     """y = z where x < z, else x."""
-    x, z = load("x", I, dtype), load("z", I, dtype)
+    x, z = load("x", HERE, dtype), load("z", HERE, dtype)
     return elementwise(f"s_{dtype}", Select(Binary("lt", x, z), z, x), dtype, {"x": dtype, "z": dtype})
 
 
 def table() -> list[Case]:
     """All operations by all types."""
-    cases = [unary(name, d) for name in sorted(UNARY_FLOAT) for d in FLOATS if d is not DType.FLOAT64 or name not in LIBRARY]
+    cases = [
+        unary(name, d) for name in sorted(UNARY_FLOAT) for d in FLOATS if d is not DType.FLOAT64 or name not in LIBRARY
+    ]
     cases += [unary(name, d) for name in sorted(UNARY_NUMBER) for d in NUMBERS if name != "neg" or d.is_signed]
     cases += [unary(name, d) for name in sorted(UNARY_TEST) for d in FLOATS]
     cases += [unary("not", d) for d in (*INTEGERS, DType.BOOL)]
     library = {"pow", "mod", "fmod"}
-    cases += [binary(n, d) for n in sorted(BINARY_NUMBER) for d in NUMBERS if n not in library or d is not DType.FLOAT64]
+    cases += [
+        binary(n, d) for n in sorted(BINARY_NUMBER) for d in NUMBERS if n not in library or d is not DType.FLOAT64
+    ]
     cases += [binary(name, d) for name in sorted(BINARY_COMPARE) for d in (*NUMBERS, DType.BOOL)]
     cases += [binary(name, d) for name in sorted(BINARY_LOGIC) for d in (*INTEGERS, DType.BOOL)]
     cases += [chosen(d) for d in (*NUMBERS, DType.BOOL)]
     cases += [conversion(a, b) for a in DType for b in DType if a is not b]
-    x = load("x", I)
+    x = load("x", HERE)
     half = Binary("mul", Fma(x, x, Literal(0.25, DType.FLOAT32)), Literal(0.5, DType.FLOAT32))
     cases.append(elementwise("fma_f32", half, DType.FLOAT32, {"x": DType.FLOAT32}))
     return cases
@@ -97,7 +101,21 @@ def operand(dtype: DType, seed: int) -> Array:
         values = rng.integers(low, high, SIZE).astype(kind)
     else:
         limit = np.finfo(kind)
-        special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 0.5, -2.5, limit.max, limit.tiny / 2, 3e9, -300.5]
+        special = [
+            0.0,
+            -0.0,
+            math.inf,
+            -math.inf,
+            math.nan,
+            1.0,
+            -1.0,
+            0.5,
+            -2.5,
+            limit.max,
+            limit.tiny / 2,
+            3e9,
+            -300.5,
+        ]
         with np.errstate(all="ignore"):
             values = (rng.standard_normal(SIZE) * rng.choice([0.1, 1, 10], SIZE)).astype(kind)
             special = [np.float64(s).astype(kind) for s in special]
@@ -132,7 +150,9 @@ def differing(got: Array, wanted: Array, dtype: DType) -> Array:
     if got.dtype.kind != "f":
         return np.asarray(got != wanted)
     with np.errstate(all="ignore"):
-        near = np.abs(got.astype(np.float64) - wanted.astype(np.float64)) <= 4 * np.spacing(np.abs(wanted)).astype(np.float64)
+        near = np.abs(got.astype(np.float64) - wanted.astype(np.float64)) <= 4 * np.spacing(np.abs(wanted)).astype(
+            np.float64
+        )
     return ~((got == wanted) | near | (np.isnan(got) & np.isnan(wanted)))
 
 
@@ -141,7 +161,7 @@ def test_float64_functions_are_refused_by_name() -> None:
     from cuvil_core.codegen.c import emit_kernel
     from cuvil_core.errors import UnsupportedOpError
 
-    value: Expr = Unary("exp", load("x", I, DType.FLOAT64))
+    value: Expr = Unary("exp", load("x", HERE, DType.FLOAT64))
     with pytest.raises(UnsupportedOpError, match="exp on float64"):
         emit_kernel(*elementwise("wide", value, DType.FLOAT64, {"x": DType.FLOAT64}))
 

@@ -16,8 +16,8 @@ from cuvil_core.toolchain.targets import TargetSpec
 COMPILE_FLAGS = (
     "-std=gnu11", "-O2", "-fPIC", "-g0", "-fno-sanitize=all", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
     "-fno-math-errno", "-fno-trapping-math", "-fno-stack-protector", "-fvisibility=hidden",
-    "-Wno-unused-command-line-argument", "-Wno-unknown-pragmas", "-Wno-pass-failed", "-Werror=implicit-function-declaration",
-    "-I.",
+    "-Wno-unused-command-line-argument", "-Wno-unknown-pragmas", "-Wno-pass-failed",
+    "-Werror=implicit-function-declaration", "-I.",
 )  # fmt: skip
 """No flag among these lets the compiler reorder, contract or drop floating-point operations: NaN and infinity count."""
 LINK_FLAGS = ("-shared", "-s", "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Wl,--build-id=none", "-lpthread")

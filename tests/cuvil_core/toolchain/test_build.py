@@ -1,0 +1,93 @@
+"""The toolchain builds, repeats itself byte for byte, and turns each way to fail into its own error."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from compiled_kernels import CACHE, targets
+from cuvil_core import support
+from cuvil_core.errors import InfrastructureError, InternalError, SizeError, TimeLimitError
+from cuvil_core.toolchain import AVX2, AVX512, build, compiler_version
+
+ADD = '#include "cuvil.h"\nCUVIL_EXPORT int32_t add(int32_t a, int32_t b) { return a + b; }\n'
+TIMES = '#include "cuvil.h"\nCUVIL_EXPORT int32_t times(int32_t a, int32_t b) { return a * b; }\n'
+
+
+def load(binary: bytes, folder: Path) -> ctypes.CDLL:
+    """The library, from a file that is free to go."""
+    file = folder / "built.so"
+    file.write_bytes(binary)
+    return ctypes.CDLL(str(file))
+
+
+def test_files_link_into_one_library(tmp_path: Path) -> None:
+    """Several files become one shared object whose exports work."""
+    library = load(build({"a.c": ADD, "b.c": TIMES}, support.headers(), AVX2, cache_dir=CACHE), tmp_path)
+    assert library.add(2, 3) == 5 and library.times(2, 3) == 6
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
+def test_equal_inputs_give_equal_bytes(target: object) -> None:
+    """Two builds of the support library, files given in another order, are the same bytes."""
+    sources = {"a.c": ADD, "b.c": TIMES, **support.sources()}
+    turned = dict(reversed(sources.items()))
+    first, second = (build(s, support.headers(), target, cache_dir=CACHE) for s in (sources, turned))  # type: ignore[arg-type]
+    assert first == second
+
+
+def test_the_library_needs_only_libc(tmp_path: Path) -> None:
+    """No dependency but the C library and its threads, no symbol newer than glibc 2.17."""
+    binary = build(support.sources(), support.headers(), targets()[-1], cache_dir=CACHE)
+    needed = {name for name in (b"libm.so", b"libgcc_s", b"libstdc++", b"libomp") if name in binary}
+    assert not needed
+    newer = [f"GLIBC_2.{minor}".encode() for minor in range(18, 60) if f"GLIBC_2.{minor}".encode() + b"\0" in binary]
+    assert not newer
+
+
+def test_wrong_c_names_the_line() -> None:
+    """C that does not compile is a fault of Cuvil, told with file, line and reason."""
+    with pytest.raises(InternalError, match=r"bad\.c:1:\d+: error"):
+        build({"bad.c": "int f(void) { return missing; }\n"}, {}, AVX2, cache_dir=CACHE)
+
+
+def test_an_undefined_symbol_is_found_at_link_time() -> None:
+    """What would fail when the artifact is loaded fails when it is built."""
+    text = '#include "cuvil.h"\nint absent(void);\nCUVIL_EXPORT int f(void) { return absent(); }\n'
+    with pytest.raises(InternalError, match="absent"):
+        build({"undefined.c": text}, support.headers(), AVX2, cache_dir=CACHE)
+
+
+def test_the_time_limit_holds() -> None:
+    """A build that is out of time says so."""
+    with pytest.raises(TimeLimitError, match="time limit"):
+        build({"a.c": ADD * 1}, support.headers(), AVX2, cache_dir=CACHE, time_limit=0.0)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """A cache directory below a file is refused with the directory and the cure."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InfrastructureError, match=r"file.*CUVIL_CACHE_DIR"):
+        build({"a.c": ADD}, {}, AVX2, cache_dir=tmp_path / "file" / "cache")
+
+
+def test_too_much_source_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of generated C is bounded."""
+    monkeypatch.setattr("cuvil_core.toolchain.building.MAX_SOURCE_BYTES", 10)
+    with pytest.raises(SizeError, match="smaller model"):
+        build({"a.c": ADD}, {}, AVX2, cache_dir=CACHE)
+
+
+def test_the_compiler_has_a_version() -> None:
+    """Cache keys carry the compiler's version."""
+    assert compiler_version().count(".") == 2
+
+
+def test_the_users_flags_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CFLAGS and CPATH of the shell change nothing."""
+    plain = build({"a.c": ADD}, support.headers(), AVX2, cache_dir=CACHE)
+    monkeypatch.setenv("CFLAGS", "-DADD=1 -O0")
+    monkeypatch.setenv("CPATH", "/nowhere")
+    assert build({"a.c": ADD}, support.headers(), AVX2, cache_dir=CACHE) == plain
