@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from model_cases import CASES, ModelCase, excess
-from models import model_path
 
 from cuvil_core import reference
 from cuvil_core.errors import CuvilError, InternalError
 from cuvil_core.importer.onnx import load
 from cuvil_core.ir import Graph
+from model_cases import CASES, ModelCase, excess
+from models import model_path
 
 
 def damaged(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:

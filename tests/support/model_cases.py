@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from letter_pictures import letter_pictures
 
 from cuvil_core.contract import InputSpec
+from letter_pictures import letter_pictures
 
 RTOL, ATOL = 1e-3, 1e-4
 NDArray = np.ndarray[Any, Any]

@@ -124,6 +124,8 @@ def _source(node: Node, at: int, ratio: float, extent: int, size: int) -> float:
         return (at + 0.5) / ratio - 0.5
     if kind == "pytorch_half_pixel":
         return (at + 0.5) / ratio - 0.5 if size > 1 else 0.0
+    if kind == "align_corners" and not math.isclose(ratio * extent, size):
+        raise node.unsupported("align_corners with a scale that gives a fraction, on which runtimes differ")
     if kind == "align_corners":
         return at * (extent - 1) / (size - 1) if size > 1 else 0.0
     raise node.unsupported(f"the coordinates {kind}")
