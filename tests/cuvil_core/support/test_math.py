@@ -34,8 +34,8 @@ EXACT = {
 BOUNDS = {"exp": 1.1, "log": 1.5, "tanh": 2.0, "sigmoid": 2.5, "erf": 2.0, "sin": 1.6, "cos": 1.6, "pow": 0.51}
 """Units in the last place, as cuvil_math.h and cuvil_pow.h state them."""
 RANGES = {"all floats": None, "wide": (-104.0, 89.0), "near zero": (-1.5, 1.5), "positive": (0.0, 3.0)}
-SPECIAL = (0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 1e-45, -1e-45, 1e-38, 3e38, -3e38, 88.7228, 88.73, -103.9,
-           -104.1, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0)  # fmt: skip
+SPECIAL = (0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 1e-45, -1e-45, 1e-38, 3e38, -3e38, 88.7228, 88.73,
+           -103.9, -104.1, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0)  # fmt: skip
 
 
 def cases() -> list[Case]:
