@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sample_kernels import convolution, padded_copy, softmax
-
 from cuvil_core.kernel_ir import print_kernel, print_schedule
+from sample_kernels import convolution, padded_copy, softmax
 
 PAD = """\
 kernel pad(read x: float32[21*N], write y: float32[25*N]) {
@@ -55,6 +54,7 @@ def test_kernels_print() -> None:
 def test_schedules_print() -> None:
     """Printing a schedule shows all that the back end will do."""
     assert print_schedule(convolution()[1]) == (
-        "schedule order=n op oh oj ow oc ib kh kw ic parallel=3 vector=oc:16 register oj=2 register ow=14 flush_denormals\n"
+        "schedule order=n op oh oj ow oc ib kh kw ic parallel=3 vector=oc:16 register oj=2 register ow=14 "
+        "flush_denormals\n"
     )
     assert print_schedule(softmax()[1]).splitlines()[1] == "  schedule order=i vector=i:16 unroll i=2"
