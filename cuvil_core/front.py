@@ -3,7 +3,7 @@
 Wiring only: the compiler is `cuvil_core.compile`, which this file brings in when the cache has no answer.
 """
 
-import mmap
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import Any
 
 from cuvil_core.cache import Cache, cache_key
 from cuvil_core.contract import CompileRequest, InputSpec
-from cuvil_core.errors import InputError, MissingError, ModelError, TargetError
+from cuvil_core.errors import InputError, MissingError, TargetError
 from cuvil_core.runtime import CuvilModule, cpu_features, load
 from cuvil_core.toolchain import compiler_version
 from cuvil_core.version import VERSION
@@ -99,7 +99,7 @@ def make_request(
 
 
 def input_spec(raw: Mapping[str, Any]) -> InputSpec:
-    """Read `{name, shape, bounds}` as the CuvilModel writes it: a bound is `{min, max}` or a pair. Raises InputError."""
+    """Read `{name, shape, bounds}` as a CuvilModel has it: a bound is `{min, max}` or a pair. Raises InputError."""
     try:
         name, shape = raw["name"], tuple(raw["shape"])
         bounds = {str(symbol): _bound(value) for symbol, value in dict(raw.get("bounds") or {}).items()}
@@ -120,23 +120,24 @@ def model_digest(source: Path | bytes) -> str:
     if isinstance(source, bytes):
         return sha256(source).hexdigest()
     try:
-        with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            parts = [sha256(data).hexdigest()]
-            names = sorted(set(_external_names(data)))
-        for name in names:
+        digest, names = _scan(source)
+        parts = [digest]
+        for name in sorted(names):
             path = source.parent / os.fsdecode(name)
             if path.is_file():
                 with open(path, "rb") as file:
                     parts.append(file_digest(file, "sha256").hexdigest())
     except OSError as fault:
         raise MissingError(f"{source} cannot be read: {fault.strerror}; name a model file") from fault
-    except ValueError as fault:
-        raise ModelError(f"{source} is empty; fetch or export the model again") from fault
-    return parts[0] if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()
+    return digest if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()
 
 
+@functools.cache
 def compiler_identity() -> str:
-    """Name the compiler's code: its version, its sources by size and time of change, the C compiler's version."""
+    """Name the compiler's code: its version, its sources by size and time of change, the C compiler's version.
+
+    Asked once a process, whose code does not change either.
+    """
     root = Path(__file__).parent
     whole = sha256(compiler_version().encode())
     for folder, folders, files in os.walk(root):
@@ -149,6 +150,9 @@ def compiler_identity() -> str:
 
 
 _LOCATION = b"\x0a\x08location\x12"
+_LONGEST_NAME = 4096
+_PIECE = 1 << 20
+_OVERLAP = len(_LOCATION) + 5 + _LONGEST_NAME
 _NO_COMPILER = frozenset({"serving", "fetching", "cli", "validate", "cache"})
 """Rooms that cannot change an artifact's bytes."""
 
@@ -172,10 +176,23 @@ def _bound(value: Any) -> tuple[int, int]:
     return int(least), int(most)
 
 
-def _external_names(data: mmap.mmap) -> Iterator[bytes]:
+def _scan(path: Path) -> tuple[str, set[bytes]]:
+    """Read a model once: its sha256, and the file names of external tensors that it seems to hold."""
+    digest, names, rest = sha256(), set[bytes](), b""
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+            window = rest + piece
+            names.update(_external_names(window))
+            rest = window[-_OVERLAP:]
+    return digest.hexdigest(), names
+
+
+def _external_names(data: bytes) -> Iterator[bytes]:
     """Yield the file names of external tensors: protobuf entries whose key is `location` and whose value follows.
 
-    Bytes that only look so cost a wrong name, which names no file; a true one is never missed.
+    Bytes that only look so, and names cut by the window's end, cost a wrong name, which names no file; a true one is
+    never missed.
     """
     at = data.find(_LOCATION)
     while at >= 0:
@@ -186,7 +203,7 @@ def _external_names(data: mmap.mmap) -> Iterator[bytes]:
             start, shift = start + 1, shift + 7
             if byte < 0x80:
                 break
-        name = data[start : start + min(length, 4096)]
+        name = data[start : start + min(length, _LONGEST_NAME)]
         if name and b"\0" not in name:
             yield name
         at = data.find(_LOCATION, start)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from cuvil_core.contract import TensorSpec
 
-EXTENTS = (1, 8, 32, 48, 64, 128, 224, 320, 640)
-"""Tried from small to large, since a model may refuse a small image."""
+EXTENTS = (224, 64, 48, 320, 32, 128, 640, 16, 8, 4, 2, 1)
+"""Ordinary sizes of images and sequences first, since at 1 × 1 a model hardly computes; a model may refuse any."""
 Bounds = Mapping[str, tuple[int, int | None]]
 Shapes = dict[str, tuple[int, ...]]
 
@@ -23,7 +23,7 @@ def shapes_at(inputs: tuple[TensorSpec, ...], extents: Mapping[str, int]) -> Sha
 
 
 def symbol_choices(inputs: tuple[TensorSpec, ...], bounds: Bounds, batch: int = 1) -> Iterator[dict[str, int]]:
-    """Yield extents of all symbols within their bounds: the batch as given, the others growing together."""
+    """Yield extents of all symbols within their bounds: the batch as given, the others equal."""
     batches, seen = batch_symbols(inputs), set()
     for extent in EXTENTS:
         choice = {name: _clamp(batch if name in batches else extent, bounds[name]) for name in bounds}

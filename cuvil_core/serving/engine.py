@@ -66,7 +66,7 @@ def nonfinite(outputs: Mapping[str, Array]) -> str | None:
 
 
 def warm_up(module: CuvilModule, runs: int = 3) -> Shapes | None:
-    """Run zeros of the smallest size that the model takes, so that the first client pays for no page fault.
+    """Run zeros of an ordinary size that the model takes, so that the first client pays for no page fault.
 
     Gives the shapes that worked, None when the model refused all that were tried.
     """

@@ -54,6 +54,8 @@ class _Findings:
     worst: dict[str, OutputError] = field(default_factory=dict)
     varies: dict[str, bool] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Sizes that the source model takes and the artifact does not."""
 
     def add(self, got: Inputs, want: Inputs, limits: Limits) -> None:
         for name, reference in want.items():
@@ -111,6 +113,9 @@ def _compare_with(
         for name in outputs[0]:
             findings.varies[name] = findings.varies.get(name, False) or _vary([one[name] for one in outputs])
         progress("numbers", 0.6 * (turn + 1) / SIZES)
+    if findings.refused:
+        count, first = len(findings.refused), findings.refused[0]
+        findings.notes.append(f"the artifact refuses {count} of the sizes that the source model takes, as {first}")
     if not cases:
         raise AccuracyError(
             "no size was found that both the source model and the artifact take; pass bounds or a golden file"
@@ -144,7 +149,7 @@ def _style(module: CuvilModule, oracle: Oracle, choice: dict[str, int], findings
         try:
             module.run(one)
         except InputError as fault:
-            findings.notes.append(f"at {choice} the source model answers and the artifact refuses: {fault}")
+            findings.refused.append(f"{choice}: {fault}")
             return None
         if all(_vary([first[name], second[name]]) for name in first):
             return style

@@ -42,12 +42,13 @@ def draw(specs: tuple[TensorSpec, ...], shapes: Shapes, style: Style, seed: int)
 
 
 def size_choices(specs: tuple[TensorSpec, ...], bounds: Bounds) -> Iterator[dict[str, int]]:
-    """Yield extents of the symbols: each uniform choice, then with another batch, then with one symbol stretched."""
+    """Yield extents of the symbols: each uniform choice, then a batch of 2, then one symbol changed, the last first."""
     seen: set[tuple[int, ...]] = set()
     batches = batch_symbols(specs)
     for base in symbol_choices(specs, bounds):
-        stretched = [base | {name: base[name] * 2} for name in base if name not in batches]
-        for choice in (base, *(base | dict.fromkeys(batches, count) for count in (2, 3)), *stretched):
+        others = [name for name in reversed(base) if name not in batches]
+        changed = [base | {name: value} for name in others for value in (base[name] * 2, max(1, base[name] // 2))]
+        for choice in (base, base | dict.fromkeys(batches, 2), *changed, base | dict.fromkeys(batches, 3)):
             key = tuple(choice.values())
             if key not in seen and _within(choice, bounds) and _modest(specs, choice):
                 seen.add(key)

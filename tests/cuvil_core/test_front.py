@@ -9,7 +9,7 @@ import pytest
 
 import cuvil
 from cuvil_core.contract import CompileRequest, InputSpec
-from cuvil_core.errors import InputError, MissingError, ModelError, TargetError
+from cuvil_core.errors import InputError, MissingError, TargetError
 from cuvil_core.front import compiler_identity, input_spec, make_request, model_digest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,9 +96,11 @@ def test_external_data_counts(tmp_path: Path) -> None:
 
     model.write_bytes(b"plain")
     assert model_digest(model) == model_digest(b"plain") == sha256(b"plain").hexdigest()
-    model.write_bytes(b"")
-    with pytest.raises(ModelError, match="empty"):
-        model_digest(model)
+    padding = bytes((1 << 20) - 10)
+    model.write_bytes(padding + b"\x0a\x08location\x12\x05w.bin")
+    across = model_digest(model)
+    (tmp_path / "w.bin").write_bytes(b"three")
+    assert model_digest(model) != across
 
 
 def test_identity_is_stable() -> None:
