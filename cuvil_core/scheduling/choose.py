@@ -20,7 +20,7 @@ CONVOLUTIONS = frozenset(
         Strategy.GENERAL,
     )
 )
-_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.ROWS, Strategy.DOT, Strategy.CONCAT}
+_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.DOT, Strategy.CONCAT}
 """Strategies whose results have bytes of their own."""
 _ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
 _VIEWS_FOR_ONE = frozenset(("transpose", "pad", "gather", "reshape"))

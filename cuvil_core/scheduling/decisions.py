@@ -20,8 +20,6 @@ class Strategy(Enum):
     """No code: the same bytes under another shape."""
     MAP = "map"
     FOLD = "fold"
-    ROWS = "rows"
-    """A chain of reductions over the same trailing axes, row by row within one launch."""
     CONCAT = "concat"
     """Operands are written in place, or copied where that cannot be."""
     DIRECT = "conv-direct"
