@@ -6,6 +6,7 @@ Wiring only: the compiler is `cuvil_core.compile`, which this file brings in whe
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -125,8 +126,7 @@ def model_digest(source: Path | bytes) -> str:
         for name in sorted(names):
             path = source.parent / os.fsdecode(name)
             if path.is_file():
-                with open(path, "rb") as file:
-                    parts.append(file_digest(file, "sha256").hexdigest())
+                parts.append(_file_sha256(path))
     except OSError as fault:
         raise MissingError(f"{source} cannot be read: {fault.strerror}; name a model file") from fault
     return digest if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()
@@ -177,15 +177,23 @@ def _bound(value: Any) -> tuple[int, int]:
 
 
 def _scan(path: Path) -> tuple[str, set[bytes]]:
-    """Read a model once: its sha256, and the file names of external tensors that it seems to hold."""
-    digest, names, rest = sha256(), set[bytes](), b""
-    with open(path, "rb") as file:
+    """Give a model's sha256, and the file names of external tensors that it seems to hold.
+
+    Both read the whole file at the same time: hashing lets go of the interpreter lock.
+    """
+    with ThreadPoolExecutor(1) as crew, open(path, "rb") as file:
+        digest = crew.submit(_file_sha256, path)
+        names, rest = set[bytes](), b""
         while piece := file.read(_PIECE):
-            digest.update(piece)
             window = rest + piece
             names.update(_external_names(window))
             rest = window[-_OVERLAP:]
-    return digest.hexdigest(), names
+        return digest.result(), names
+
+
+def _file_sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _external_names(data: bytes) -> Iterator[bytes]:
