@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -230,3 +231,21 @@ def test_latest_names_what_the_spec_asks_for() -> None:
     story = progressing().command("promote@latest#1").run(0)
     told = story.status.last_command
     assert told is not None and told.outcome == DONE
+
+
+def documented() -> str:
+    """Give the table of answers as docs/reference/rollouts.md holds it."""
+    heads = " | ".join(one.__name__.replace("_", " ") for one in PHASES)
+    rows = [f"| `{verb.value}` | {' | '.join(answers)} |" for verb, answers in ANSWERS.items()]
+    return "\n".join([f"| | {heads} |", "|---" * (len(PHASES) + 1) + "|", *rows])
+
+
+def test_the_reference_page_holds_this_table(request: pytest.FixtureRequest) -> None:
+    """What people read of the verbs is what is tested here; --update-golden writes it anew."""
+    page = Path(request.config.rootpath) / "docs/reference/rollouts.md"
+    head, _, rest = page.read_text().partition("test_verbs.py -->\n")
+    told, mark, tail = rest.partition("\n<!-- /verbs -->")
+    if request.config.getoption("--update-golden"):
+        page.write_text(f"{head}test_verbs.py -->\n{documented()}{mark}{tail}")
+        told = documented()
+    assert told == documented()
