@@ -51,6 +51,8 @@ def load(source: Path | str | bytes, inputs: tuple[InputSpec, ...] = ()) -> Grap
         raise ModelError("The model's extents are nested too deeply; give its inputs fixed shapes.") from error
     except MemoryError as error:
         raise ModelError("The model does not fit into memory while it is read; use a larger machine.") from error
+    except Exception as error:
+        raise InternalError(f"The model cannot be read ({error!r}); report this as a fault of Cuvil.") from error
     verify(graph, RULES)
     return graph
 

@@ -57,11 +57,11 @@ def _fill(context: Context, node: Node, x: Tensor, shape: list[Dim | None]) -> l
     total, rest = x.type.elements, product(known)
     if rest == 0:
         raise node.broken("an extent of -1 cannot be found beside 0")
+    rebatched = _rebatch_beside(context, shape, total)
+    if rebatched is not None:
+        return rebatched
     found = total.exact_div(rest)
     if found is None:
-        rebatched = _rebatch_beside(context, x, shape, total)
-        if rebatched is not None:
-            return rebatched
         found = total // rest
         context.guard(found * rest, total)
     return [found if extent is None else extent for extent in shape]
@@ -77,15 +77,15 @@ def _rebatch(context: Context, x: Tensor, shape: list[Dim]) -> list[Dim]:
     return shape
 
 
-def _rebatch_beside(context: Context, x: Tensor, shape: list[Dim | None], total: Dim) -> list[Dim] | None:
-    """The same with an extent of -1: the file's batch in front would not divide exactly."""
+def _rebatch_beside(context: Context, shape: list[Dim | None], total: Dim) -> list[Dim] | None:
+    """The same with an extent of -1: the symbol goes in front, not into that extent."""
     for symbol, fixed in context.rebatched.items():
-        if shape[0] is not None and shape[0] == fixed:
-            first = Dim.symbol(symbol)
-            rest = product(extent for extent in shape[1:] if extent is not None) * first
-            found = total.exact_div(rest)
-            if found is not None:
-                return [first, *(found if extent is None else extent for extent in shape[1:])]
+        if shape[0] is None or shape[0] != fixed:
+            continue
+        first = Dim.symbol(symbol)
+        found = total.exact_div(product(extent for extent in shape[1:] if extent is not None) * first)
+        if found is not None:
+            return [first, *(found if extent is None else extent for extent in shape[1:])]
     return None
 
 

@@ -39,14 +39,27 @@ def _parse(data: bytes) -> onnx.ModelProto:
         raise ModelError("The file holds no ONNX graph with outputs; fetch or export the model again.")
     if len(model.graph.node) > MAX_NODES:
         raise SizeError(f"The graph has {len(model.graph.node)} nodes, more than {MAX_NODES}; split the model.")
+    _check_text(model.graph)
     return model
+
+
+def _check_text(graph: onnx.GraphProto) -> None:
+    """Protobuf hands over names that are not UTF-8 as bytes, on which everything later would stumble."""
+    texts: list[object] = [entry.name for entry in (*graph.initializer, *graph.input, *graph.output)]
+    for value in graph.input:
+        texts.extend(dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    for node in graph.node:
+        texts.extend((node.name, node.op_type, node.domain, *node.input, *node.output))
+        texts.extend(attribute.name for attribute in node.attribute)
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelError("The model has a name that is not UTF-8; fetch or export it again.")
 
 
 def opsets(model: onnx.ModelProto) -> dict[str, int]:
     """Domain → opset version; the default domain is the empty string."""
     found: dict[str, int] = {}
     for entry in model.opset_import:
-        domain = "" if entry.domain == "ai.onnx" else entry.domain
+        domain = "" if entry.domain == "ai.onnx" else str(entry.domain)
         if domain in found and found[domain] != entry.version:
             raise ModelError(f"The model imports two opsets of domain {domain!r}; export it again.")
         found[domain] = entry.version
