@@ -5,6 +5,7 @@ output position, p position in the flattened image, ib block of input channels, 
 for dots b0 … batch, m0 … rows, np panel of columns, nj block, nc lane, r0 … reduced.
 """
 
+import math
 from dataclasses import dataclass
 
 from cuvil_core.ir import Dim, Op, product
@@ -130,7 +131,16 @@ def _depthwise(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[i
     most = 14 // machine.halves
     points = min(range(min(most, max(1, width)), 0, -1), key=lambda count: (-(-width // count), count))
     order = ("n", "op", *rows, f"o{rank - 1}", "oc", *(f"k{axis}" for axis in range(rank)))
-    return 1, Schedule(order, 2 + len(rows), vector="oc", registers=((f"o{rank - 1}", points),), flush_denormals=True)
+    # Unrolled taps share their inputs, and up to nine weights stay in registers.
+    unrolled = range(rank) if math.prod(conv.window) <= 9 else range(rank - 1, rank)
+    return 1, Schedule(
+        order,
+        2 + len(rows),
+        vector="oc",
+        registers=((f"o{rank - 1}", points),),
+        unroll=tuple((f"k{axis}", conv.window[axis]) for axis in unrolled),
+        flush_denormals=True,
+    )
 
 
 def _general(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int, Schedule]:
