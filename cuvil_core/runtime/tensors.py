@@ -136,7 +136,7 @@ def _to_array(value: Any, spec: TensorSpec) -> Array:
     except Exception as fault:  # any array library may refuse in its own way
         raise InputError(
             f"input {spec.name!r} cannot be read as an array in main memory ({fault}), wanted {describe(spec)}: "
-            "move it to the CPU first"
+            "pass it on the CPU and in that type"
         ) from fault
     kind = type(value).__name__
     raise InputError(f"input {spec.name!r} is of type {kind}, wanted a NumPy array or torch tensor {describe(spec)}")

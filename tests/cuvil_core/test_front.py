@@ -2,15 +2,19 @@
 
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cuvil
+import handmade
+from cuvil_core.cache import Cache
 from cuvil_core.contract import CompileRequest, InputSpec
 from cuvil_core.errors import InputError, MissingError, TargetError
-from cuvil_core.front import compiler_identity, input_spec, make_request, model_digest
+from cuvil_core.front import compile_cached, compiler_identity, input_spec, make_request, model_digest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,3 +111,18 @@ def test_identity_is_stable() -> None:
     """The compiler's identity is the same twice and begins with the version."""
     assert compiler_identity() == compiler_identity()
     assert compiler_identity().startswith(f"{cuvil.__version__}+")
+
+
+def test_compile_runs_and_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model is compiled once, computes what ONNX Runtime computes, and the second call finds it in the cache."""
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", f"{tempfile.gettempdir()}/cuvil-test-zig")
+    cache, request, stages = Cache(tmp_path / "cache"), make_request(), []
+    first = compile_cached(handmade.model(), request, cache=cache, progress=lambda stage, part: stages.append(stage))
+    second = compile_cached(handmade.model(), request, cache=cache)
+    assert (first.hit, second.hit, first.note) == (False, True, "") and len(stages) > 3
+    x = np.random.default_rng(0).standard_normal((5, 3), np.float32)
+    for compiled in (first, second):
+        y, total = compiled.module(x)
+        np.testing.assert_allclose(y, handmade.expected(x)[0], rtol=1e-6)
+        np.testing.assert_allclose(total, handmade.expected(x)[1], rtol=1e-5, atol=1e-6)
+    assert first.module.report.target == "native" and first.module.metadata == {}

@@ -1,7 +1,8 @@
 """A small program written by hand against the C interface, as a real artifact: what runtime rooms are tested with.
 
-It computes, for x float32(N, 3) and weights w[3]: y = x · w by column, total = y summed by row. It has a guard
-(N ≤ 100), uses its arena, and makes a pool that counts its threads.
+It computes, for x float32(N, 3) and weights w[3]: y = x · w by column, total = y summed by row. It has a guard (N ≤
+100), uses its arena, and makes a pool that does all parts of a launch on the caller's thread, for other artifacts of
+the process.
 """
 
 import functools
@@ -17,10 +18,9 @@ from cuvil_core.artifact import pack
 from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
 
 SOURCE = r"""
-#include <stdint.h>
+#include "cuvil.h"
 #include <stdlib.h>
 #include <string.h>
-typedef struct cuvil_pool { void *launch; int32_t threads; } cuvil_pool;
 int32_t cuvil_abi_version(void) { return ABI; }
 int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *dims) {
   int64_t n = symbols[0];
@@ -42,14 +42,19 @@ int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const
   }
   return 0;
 }
+static void launch(cuvil_pool *pool, cuvil_task *task, void *context, int32_t tasks) {
+  for (int32_t part = 0; part < tasks; ++part) task(context, part, tasks);
+}
+static void nothing(cuvil_pool *pool) {}
 cuvil_pool *cuvil_pool_create(int32_t threads) {
   cuvil_pool *pool = calloc(1, sizeof *pool);
-  if (pool) pool->threads = threads;
+  if (pool) *pool = (cuvil_pool){launch, threads, nothing, nothing};
   return pool;
 }
 void cuvil_pool_destroy(cuvil_pool *pool) { free(pool); }
 """
 
+HEADERS = Path(__file__).parents[2] / "cuvil_core" / "support"
 WEIGHTS = np.array([1.0, -2.0, 0.5], np.float32)
 
 
@@ -59,7 +64,7 @@ def library(abi: int = 1, source: str = SOURCE) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         code, out = Path(folder) / "p.c", Path(folder) / "p.so"
         code.write_text(source)
-        flags = ["-shared", "-fPIC", "-O2", "-g0", "-fno-sanitize=all", f"-DABI={abi}"]
+        flags = [f"-I{HEADERS}", "-shared", "-fPIC", "-O2", "-g0", "-fno-sanitize=all", f"-DABI={abi}"]
         subprocess.run([sys.executable, "-m", "ziglang", "cc", *flags, str(code), "-o", str(out)], check=True)
         return out.read_bytes()
 

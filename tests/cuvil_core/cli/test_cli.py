@@ -230,3 +230,68 @@ def test_a_reader_that_goes_away(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run(["bash", "-c", command], cwd=root, capture_output=True, timeout=30, check=False)
     assert done.stdout == b"{" and done.stderr == b""
+
+
+def test_jobs_of_the_operator(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Compile and push, then verify by reference, with the very arguments that Jobs have; twice gives one reference."""
+    log = tmp_path / "log"
+    spec = json.dumps({"bounds": {"N": [1, 8]}, "name": "x", "shape": ["N", 3]})
+    digest = sha256(handmade.model()).hexdigest()
+    source = [f"file://{tmp_path}/m.onnx", "--sha256", digest, "--format", "onnx", "--target", "x86_64-cpu"]
+    options = ["--precision", "fp32", "--opt-level", "2", "--input", spec, "--max-bytes", "1000000"]
+    with web_server.serving(web_server.MemoryRegistry().page) as host:
+        push = ["--push", f"{host}/a/artifacts", "--insecure-registry", "--termination-log", str(log)]
+        assert run(capsys, "compile", *source, *options, *push)[0] == 0
+        stored = Outcome.from_json(log.read_text()).result
+        assert stored["reference"].startswith(f"{host}/a/artifacts@sha256:") and stored["facts"]["kernels"] >= 1
+        assert run(capsys, "compile", *source, *options, *push)[0] == 0
+        assert Outcome.from_json(log.read_text()).result["reference"] == stored["reference"]
+        model = [
+            "--model",
+            f"file://{tmp_path}/m.onnx",
+            "--model-sha256",
+            digest,
+            "--rtol",
+            "0.001",
+            "--atol",
+            "0.0001",
+        ]
+        proof = [
+            *model,
+            "--sha256",
+            stored["sha256"],
+            "--latency-limit-ms",
+            "800",
+            "--termination-log",
+            str(log),
+            *QUICK,
+        ]
+        assert run(capsys, "verify", stored["reference"], *proof, "--insecure-registry")[0] == 0
+    assert Outcome.from_json(log.read_text()).result["artifact_sha256"] == stored["sha256"]
+
+
+def test_compile_to_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A path compiles to NAME.cuvil here, again from the cache, and runs."""
+    code, out, err = run(capsys, "compile", "m.onnx")
+    assert code == 0 and "m.cuvil" in out and "pack" in err
+    assert "from the cache" in run(capsys, "compile", "m.onnx", "-o", "n.cuvil")[1]
+    assert (tmp_path / "m.cuvil").read_bytes() == (tmp_path / "n.cuvil").read_bytes()
+    assert run(capsys, "verify", "m.cuvil", "--model", "m.onnx", *QUICK)[0] == 0
+
+
+def test_models_that_do_not_compile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A truncated model is 10, an unsupported op 11 with its name, an altered file 18; none leaves an artifact."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    (tmp_path / "cut.onnx").write_bytes(handmade.model()[:-40])
+    code, _, err = run(capsys, "compile", "cut.onnx", "-q")
+    assert code == 10 and len(err.strip().splitlines()) == 1
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 3]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Det", ["x"], ["y"], name="the_node")], "g", [x], [y])
+    y.type.tensor_type.shape.Clear()
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "det.onnx")
+    code, _, err = run(capsys, "compile", "det.onnx", "-q")
+    assert code == 11 and "Det" in err and "the_node" in err
+    assert run(capsys, "compile", f"file://{tmp_path}/m.onnx", "--sha256", "0" * 64, "-q")[0] == 18
+    assert not (tmp_path / "cut.cuvil").exists() and not (tmp_path / "det.cuvil").exists()

@@ -258,7 +258,7 @@ def test_arrays_of_other_libraries(loaded: module.CuvilModule) -> None:
             raise BufferError("it lies on cuda:0")
 
     np.testing.assert_array_equal(loaded(_Lent(rows(3)))[0], loaded(rows(3))[0])
-    with pytest.raises(InputError, match=r"cuda:0.*move it to the CPU first"):
+    with pytest.raises(InputError, match=r"cuda:0.*pass it on the CPU"):
         loaded(Far(rows(3)))
 
 
