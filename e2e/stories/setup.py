@@ -97,7 +97,7 @@ def chart_values(images: dict[str, str], addresses: Addresses) -> dict[str, obje
         "artifacts": {"repository": f"{addresses.registry}/artifacts", "insecure": True},
         "prometheus": {"url": PROMETHEUS},
         "models": {"allowedHosts": [addresses.registry.partition(":")[0]]},
-        "leaderElection": {"leaseSeconds": 5},
+        "leaderElection": {"leaseSeconds": 10},
         "monitoring": {"podMonitor": {"interval": "1s"}},
     }
 
