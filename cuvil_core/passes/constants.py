@@ -28,6 +28,20 @@ def per_channel(value: Value, axis: int, facts: Facts) -> Array | None:
     return array.reshape(-1) if all(extent == 1 for extent in others) and array.size else None
 
 
+def merged(name: str, a: Array, b: Array) -> Array | None:
+    """a + b or a * b of constants; None where that overflows, or vanishes everywhere, though neither of them does.
+
+    x * a * b may be finite where a * b is not, so such constants stay apart. Single products of weights may vanish: next
+    to the other weights they are nothing.
+    """
+    with np.errstate(all="ignore"):
+        result = np.asarray(a + b if name == "add" else a * b)
+    wide_a, wide_b = np.broadcast_arrays(a, b)
+    overflows = np.isfinite(wide_a) & np.isfinite(wide_b) & ~np.isfinite(result)
+    vanishes = name == "mul" and bool(a.any() and b.any()) and not result.any()
+    return None if overflows.any() or vanishes else result
+
+
 def along(vector: Array, axis: int, rank: int) -> Array:
     """A vector laid along an axis, right-aligned: shape (C, 1, …) with rank - axis entries."""
     return vector.reshape(-1, *[1] * (rank - axis - 1))

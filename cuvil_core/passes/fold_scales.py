@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from cuvil_core.ir import Graph, Op, Value
 from cuvil_core.ops import RULES
-from cuvil_core.passes.constants import Array, along, per_channel, small_constant, stretched
+from cuvil_core.passes.constants import Array, along, merged, per_channel, small_constant, stretched
 from cuvil_core.passes.properties import Property
 from cuvil_core.reference import payload_of
 from cuvil_core.rewriting import AnyValue, Constant, Editor, Facts, PassResult, Prim, Refused, apply_rules, match
@@ -33,8 +31,9 @@ class _ScaleIntoWeights:
         factor = _factor(root, op.operands[1], facts)
         if factor is None:
             return Refused("a scale stays, since it varies along other axes than the output channels")
-        with np.errstate(all="ignore"):
-            scaled = np.asarray(weights * factor)
+        scaled = merged("mul", weights, factor)
+        if scaled is None:
+            return Refused("a scale stays, since weights times it overflow or vanish")
         editor.provenance = root.provenance
         w = editor.constant(payload_of(scaled))
         return editor.emit_all(root.name, (root.operands[0], w), root.attributes)
@@ -71,10 +70,11 @@ class _ScalePastShift:
             return None
         if small_constant(root.operands[1], facts) is None or _factor(root, found["s"], facts) is None:
             return None
+        moved = merged("mul", shift, scale)
+        if moved is None:
+            return None
         product = editor.emit("mul", found["x"], found["s"])
         facts.use_counts[found["x"]] = 1
-        with np.errstate(all="ignore"):
-            moved = np.asarray(shift * scale)
         return (editor.emit("add", product, stretched(editor, moved, op.result.shape)),)
 
 
@@ -92,8 +92,8 @@ class _MergeShifts:
         a, b = small_constant(found["a"], facts), small_constant(found["b"], facts)
         if a is None or b is None or not op.result.dtype.is_float:
             return None
-        with np.errstate(all="ignore"):
-            return (editor.emit("add", found["x"], stretched(editor, np.asarray(a + b), op.result.shape)),)
+        joined = merged("add", a, b)
+        return None if joined is None else (editor.emit("add", found["x"], stretched(editor, joined, op.result.shape)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cuvil_core.ir import Graph, Op, Value
 from cuvil_core.ops import RULES
-from cuvil_core.passes.constants import small_constant, stretched
+from cuvil_core.passes.constants import merged, small_constant, stretched
 from cuvil_core.passes.properties import Property
 from cuvil_core.rewriting import AnyValue, Constant, Editor, Facts, PassResult, Prim, Refused, apply_rules, match
 
@@ -101,9 +101,10 @@ class _MergeChain:
         a, b = small_constant(found["a"], facts), small_constant(found["b"], facts)
         if a is None or b is None:
             return None
-        with np.errstate(all="ignore"):
-            merged = np.asarray(a + b if op.name == "add" else a * b)
-        return (editor.emit(op.name, found["x"], stretched(editor, merged, op.result.shape)),)
+        joined = merged(op.name, a, b)
+        return (
+            None if joined is None else (editor.emit(op.name, found["x"], stretched(editor, joined, op.result.shape)),)
+        )
 
 
 @dataclass(frozen=True, slots=True)
