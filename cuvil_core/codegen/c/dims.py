@@ -8,14 +8,38 @@ from cuvil_core.ir import Dim, Extremum, FloorDiv, Symbol
 from cuvil_core.kernel_ir import Expr, Index
 from cuvil_core.kernel_ir.index import Atom, AxisAtom, Indirect, Quotient
 
+ZERO = "INT64_C(0)"
+"""The text of an axis that stands at 0: its terms are left out."""
 Symbols = Mapping[str, str]
 """Symbol name → C variable."""
+
+
+class NamedDims(dict[str, str]):
+    """Symbols of a function that computes each of its dims once: `dim_text` answers with a variable.
+
+    Divisions by symbols cost 20 to 40 cycles, and their text would be most of a kernel.
+    """
+
+    def __init__(self, symbols: Symbols) -> None:
+        super().__init__(symbols)
+        self._names: dict[Dim, str] = {}
+
+    def name(self, dim: Dim) -> str:
+        """The variable of a dim that is no constant."""
+        return self._names.setdefault(dim, f"d{len(self._names)}")
+
+    def definitions(self) -> list[str]:
+        """C lines that define the variables asked for so far."""
+        plain = dict(self)
+        return [f"const int64_t {name} = {dim_text(dim, plain)};" for dim, name in self._names.items()]
 
 
 def dim_text(dim: Dim, symbols: Symbols) -> str:
     """A C expression of type int64_t, parenthesized where needed."""
     if dim.constant is not None:
         return number_text(dim.constant)
+    if isinstance(symbols, NamedDims):
+        return symbols.name(dim)
     parts = []
     for monomial, coefficient in dim.terms:
         factors = [_dim_atom(atom, symbols) for atom in monomial]
@@ -24,6 +48,11 @@ def dim_text(dim: Dim, symbols: Symbols) -> str:
         parts.append(" * ".join(factors))
     text = " + ".join(parts)
     return text if len(parts) == 1 and text.isidentifier() else f"({text})"
+
+
+def constant_part(dim: Dim) -> int:
+    """The term without symbols."""
+    return next((coefficient for monomial, coefficient in dim.terms if not monomial), 0)
 
 
 def number_text(value: int) -> str:
@@ -52,7 +81,8 @@ def index_text(
     parts = []
     for atom, coefficient in index.terms:
         base = _index_atom(atom, axes, symbols, computed)
-        parts.append(base if coefficient.constant == 1 else f"{base} * {dim_text(coefficient, symbols)}")
+        if base != ZERO:
+            parts.append(base if coefficient.constant == 1 else f"{base} * {dim_text(coefficient, symbols)}")
     if index.offset.constant != 0 or not parts:
         parts.append(dim_text(index.offset, symbols))
     return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"

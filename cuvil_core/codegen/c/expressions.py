@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from cuvil_core.codegen.c.dims import Symbols, dim_text, index_text
+from cuvil_core.codegen.c.dims import Symbols, constant_part, dim_text, index_text
 from cuvil_core.codegen.c.types import SHORT, element_type, literal_text, pointer, vector_type
 from cuvil_core.errors import InternalError, UnsupportedOpError
 from cuvil_core.ir import Dim, DType
@@ -82,7 +82,7 @@ class Scope:
     def define(self, ctype: str, text: str) -> str:
         """Writes a constant definition; gives its name."""
         name = self.name()
-        self.lines.append(f"const {ctype} {name} = {text};")
+        self.lines.append(f"{ctype} const {name} = {text};")
         return name
 
     def place(self, index: Index) -> Index:
@@ -91,6 +91,18 @@ class Scope:
             if distance:
                 index = index.replace(axis, Index.axis(axis) + distance)
         return simplify(index, self.extents) if not index.is_affine else index
+
+    def element(self, buffer: str, index: Index) -> str:
+        """C text of an element at a placed index; elements at constant distances share one pointer of the block."""
+        distance = constant_part(index.offset)
+        base = Index(index.terms, index.offset - distance)
+        if not base.terms and base.offset == 0:
+            return f"{pointer(buffer)}[{distance}]"
+        key = ("pointer", buffer, base)
+        if key not in self.known:
+            text = f"{pointer(buffer)} + {self.offset(base)}"
+            self.known[key] = Value(self.define("__auto_type", text), DType.INT64)
+        return f"{self.known[key].text}[{distance}]"
 
     def offset(self, index: Index, lane: str | None = None) -> str:
         """C text of a placed index; `lane` is added to the vector axis."""
@@ -195,7 +207,7 @@ def _raw_load(expr: Load, index: Index, within: tuple[Within, ...], scope: Scope
 
 def _plain_load(expr: Load, index: Index, step: int, scope: Scope) -> str:
     kind = vector_type(expr.dtype, scope.lanes)
-    place = f"{pointer(expr.access.buffer)}[{scope.offset(index)}]"
+    place = scope.element(expr.access.buffer, index)
     if step == 0:
         return f"({kind})({place})"
     if scope.partial is not None:
@@ -216,7 +228,7 @@ def _gather(expr: Load, index: Index, within: tuple[Within, ...], scope: Scope, 
     monotone = all(step_of(condition.index, scope.vector) is not None for condition in within)
     if fast and monotone and scope.partial is None:
         ends = f"{holds(within, scope, '0')} && {holds(within, scope, str(scope.lanes - 1))}"
-        whole = f"cuvil_load_{kind}(&{pointer(expr.access.buffer)}[{scope.offset(index)}])"
+        whole = f"cuvil_load_{kind}(&{scope.element(expr.access.buffer, index)})"
         loop = f"if ({ends}) {name} = {whole};\nelse {loop}"
     scope.lines.extend(loop.split("\n"))
     return name

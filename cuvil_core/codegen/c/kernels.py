@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuvil_core.codegen.c.dims import Symbols, dim_text
+from cuvil_core.codegen.c.dims import NamedDims, Symbols, dim_text
 from cuvil_core.codegen.c.loops import Body, Level, Nest, Turn, Writer, enter_shared, levels_of, shared_turns
 from cuvil_core.codegen.c.statements import Emitter
 from cuvil_core.codegen.c.types import element_type, pointer, symbol_variable
@@ -23,7 +23,7 @@ def emit_kernel(kernel: Kernel, schedule: Schedule, isa: str = "avx512") -> str:
     `isa` names the variant for the reader only: vectors are wider or narrower by the schedule, instructions by the
     compiler's target.
     """
-    symbols = {name: symbol_variable(name) for name in kernel.symbols}
+    symbols = NamedDims({name: symbol_variable(name) for name in kernel.symbols})
     writer = Writer()
     writer.line(f"/* {kernel.name}, scheduled for {isa} */")
     _emit_body(kernel, schedule, symbols, writer)
@@ -41,18 +41,23 @@ def prototypes(kernel: Kernel) -> str:
     )
 
 
-def _emit_body(kernel: Kernel, schedule: Schedule, symbols: Symbols, writer: Writer) -> None:
+def _emit_body(kernel: Kernel, schedule: Schedule, symbols: NamedDims, writer: Writer) -> None:
     parameters = [_parameter(kernel, buffer) for buffer in kernel.buffers]
     parameters += [f"const int64_t {name}" for name in symbols.values()]
     parameters += ["const int64_t begin", "const int64_t end"]
     head = f"static __attribute__((noinline)) void {kernel.name}_body({', '.join(parameters)})"
     levels, extents = _levels(kernel, schedule), extents_of(kernel)
-    with writer.block(head), writer.block("for (int64_t unit = begin; unit < end; ++unit)"):
-        nest = Nest(writer, schedule, extents, symbols, levels, _body(kernel, schedule, symbols, extents, writer))
+    loops = writer.below()
+    with loops.block("for (int64_t unit = begin; unit < end; ++unit)"):
+        nest = Nest(loops, schedule, extents, symbols, levels, _body(kernel, schedule, symbols, extents, loops))
         if schedule.parallel:
             enter_shared(nest, schedule.parallel, Turn({}, {}))
         else:
             nest.emit(Turn({}, {}))
+    with writer.block(head):
+        for line in symbols.definitions():
+            writer.line(line)
+        writer.lines += loops.lines
 
 
 def _body(kernel: Kernel, schedule: Schedule, symbols: Symbols, extents: dict[str, Dim], writer: Writer) -> Body:

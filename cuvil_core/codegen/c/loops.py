@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from cuvil_core.codegen.c.dims import Symbols, dim_text, number_text
+from cuvil_core.codegen.c.dims import ZERO, Symbols, dim_text, number_text
 from cuvil_core.codegen.c.types import variable
 from cuvil_core.ir import Dim
 from cuvil_core.kernel_ir import Schedule, Tail
@@ -15,9 +15,13 @@ from cuvil_core.kernel_ir import Schedule, Tail
 class Writer:
     """Lines of C with indentation."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
         self.lines: list[str] = []
-        self._depth = 0
+        self._depth = depth
+
+    def below(self) -> Writer:
+        """A writer of lines that will stand one level deeper."""
+        return Writer(self._depth + 1)
 
     def line(self, text: str) -> None:
         """Adds one line."""
@@ -184,7 +188,7 @@ class Nest:
                 self._inner(level, name, 1, f"({span.end} - {name})", turn, position)
 
     def _inner(self, level: Level, value: str, count: int, partial: str | None, turn: Turn, position: int) -> None:
-        axes = {**turn.axes, level.axis: value if value.isidentifier() else f"({value})"}
+        axes = {**turn.axes, level.axis: value if value.isidentifier() or value == ZERO else f"({value})"}
         is_vector = level.axis == self.schedule.vector
         inner = Turn(axes, {**turn.counts, level.axis: count}, partial if is_vector else turn.partial)
         self.emit(inner, position + 1)
@@ -210,7 +214,7 @@ def levels_of(schedule: Schedule, parallel_axes: frozenset[str]) -> tuple[Level,
 def full_range(extent: Dim, symbols: Symbols) -> Range:
     """All values of an axis."""
     known = extent.constant
-    return Range("INT64_C(0)", dim_text(extent, symbols), None if known is None else (known,))
+    return Range(ZERO, dim_text(extent, symbols), None if known is None else (known,))
 
 
 def shared_turns(levels: tuple[Level, ...], extents: dict[str, Dim], symbols: Symbols) -> list[str]:

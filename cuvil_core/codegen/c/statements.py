@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from cuvil_core.codegen.c.dims import Symbols
+from cuvil_core.codegen.c.dims import ZERO, Symbols
 from cuvil_core.codegen.c.expressions import Scope, Value, emit, holds, place_conditions, step_of, to_memory
 from cuvil_core.codegen.c.folding import Partial, first_lane, join_lanes, join_partials, start, step
 from cuvil_core.codegen.c.loops import Turn, Writer, full_range
@@ -69,7 +69,7 @@ class Emitter:
     def _store(self, store: Store, value: Value, scope: Scope) -> None:
         index = scope.place(store.access.index)
         text, kind = to_memory(value, scope), vector_type(value.dtype, scope.lanes)
-        place = f"{pointer(store.access.buffer)}[{scope.offset(index)}]"
+        place = scope.element(store.access.buffer, index)
         within = place_conditions(store.within, scope)
         varying = [w for w in within if scope.vector is not None and scope.vector in w.index.axes]
         guard = holds([w for w in within if w not in varying], scope)
@@ -158,7 +158,7 @@ class Emitter:
             axis, rest = order[0], order[1:]
             extent, times = self.extents[axis], self.schedule.unroll_of(order[0])
             if extent.constant is not None and extent.constant <= times:
-                own.axes[axis] = "INT64_C(0)"
+                own.axes[axis] = ZERO
                 for distance in range(extent.constant):
                     self._reduce_loops(turn, points, partials, rest, {**shift, axis: distance}, own)
             else:
