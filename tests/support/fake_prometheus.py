@@ -20,7 +20,7 @@ class FakePrometheus:
     """True: it answers, but knows no such series."""
     asked: int = 0
 
-    async def query(self, expression: str, at: float | None = None) -> QueryAnswer | QueryFailure:
+    async def query(self, expression: str, timeout: float | None = None) -> QueryAnswer | QueryFailure:
         """Answer the two questions of promql.queries."""
         self.asked += 1
         if self.fault is not None:

@@ -51,27 +51,24 @@ class ApiPrometheus:
         self._timeout = timeout
         self._token = token
 
-    async def query(self, expression: str, at: float | None = None) -> QueryAnswer | QueryFailure:
+    async def query(self, expression: str, timeout: float | None = None) -> QueryAnswer | QueryFailure:
         """Evaluate; never raises but for cancellation."""
+        limit = min(self._timeout, timeout) if timeout is not None else self._timeout
         try:
             # The socket's timeout counts each read, so a server that drips bytes needs the second, whole one.
-            async with asyncio.timeout(self._timeout):
-                return await asyncio.to_thread(self._ask, expression, at)
+            async with asyncio.timeout(limit):
+                return await asyncio.to_thread(self._ask, expression, limit)
         except TimeoutError:
-            return QueryFailure(
-                expression, SourceFault.TIMEOUT, f"Prometheus gave no answer within {self._timeout:g} s"
-            )
+            return QueryFailure(expression, SourceFault.TIMEOUT, f"Prometheus gave no answer within {limit:g} s")
 
-    def _ask(self, expression: str, at: float | None) -> QueryAnswer | QueryFailure:
+    def _ask(self, expression: str, limit: float) -> QueryAnswer | QueryFailure:
         token = self._token()
         self._client.headers = {"Authorization": f"Bearer {token}"} if token else None
-        params = {"timeout": f"{self._timeout:g}s"} | ({"time": f"{at:.3f}"} if at is not None else {})
         try:
-            found = self._client.custom_query(expression, params=params, timeout=self._timeout)
+            found = self._client.custom_query(expression, params={"timeout": f"{limit:g}s"}, timeout=limit)
             return QueryAnswer(expression, tuple(map(_series, found)))
         except requests.Timeout:
-            message = f"Prometheus gave no answer within {self._timeout:g} s"
-            return QueryFailure(expression, SourceFault.TIMEOUT, message)
+            return QueryFailure(expression, SourceFault.TIMEOUT, f"Prometheus gave no answer within {limit:g} s")
         except TooLarge as fault:
             return QueryFailure(expression, SourceFault.MALFORMED, str(fault))
         except PrometheusApiClientException as fault:

@@ -203,8 +203,8 @@ class LeaseStore(Protocol):
 class PrometheusGateway(Protocol):
     """One Prometheus (or what speaks its HTTP API)."""
 
-    async def query(self, expression: str, at: float | None = None) -> QueryAnswer | QueryFailure:
-        """Evaluate now or at Unix time `at`; never raises, never retries, ends within its timeout."""
+    async def query(self, expression: str, timeout: float | None = None) -> QueryAnswer | QueryFailure:
+        """Evaluate now; never raises, never retries, ends within its own timeout and the one given, seconds."""
         ...
 
 

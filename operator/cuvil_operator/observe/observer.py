@@ -6,9 +6,10 @@ mislead it.
 
 import asyncio
 from dataclasses import dataclass
+from datetime import datetime
 
 from cuvil_operator import conventions as names
-from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, SpecError
+from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, RevisionStatus, SpecError
 from cuvil_operator.errors import GiveUpError
 from cuvil_operator.facts import GpuNodes, JobSeen, ModelKey, Observed, Platform, RouteSeen, Samples
 from cuvil_operator.gateways.failures import KubernetesDenied
@@ -33,7 +34,7 @@ from cuvil_operator.observe.jobs import read_job
 from cuvil_operator.observe.nodes import read_nodes
 from cuvil_operator.observe.records import read_records
 from cuvil_operator.observe.routes import read_http_route, read_service
-from cuvil_operator.observe.samples import read_samples
+from cuvil_operator.observe.samples import is_due, read_samples
 from cuvil_operator.observe.workloads import read_workload, serving_pods
 
 
@@ -76,18 +77,19 @@ class Observer:
         document = await self._kubernetes.get(CUVIL_MODELS, key.namespace, key.name)
         if document is None:
             return None
+        now = self._clock.now()
         spec, spec_error = _spec(document)
         status = _status(document)
         read, canary, stable, nodes = await asyncio.gather(
             self._read(key),
-            self._samples(key, status, spec, canary=True),
-            self._samples(key, status, spec, canary=False),
+            self._samples(key, status, spec, status.canary, now),
+            self._samples(key, status, spec, status.stable, now),
             self._nodes(spec),
         )
         pods = serving_pods(read.model_pods)
         own, siblings = read_records(read.config_maps, document["metadata"]["uid"])
         observed = Observed(
-            now=self._clock.now(),
+            now=now,
             name=key.name,
             namespace=key.namespace,
             uid=document["metadata"]["uid"],
@@ -129,11 +131,14 @@ class Observer:
         return _Read((*jobs, *compiles), maps, deployments, services, routes, pods, compile_pods)
 
     async def _samples(
-        self, key: ModelKey, status: CuvilModelStatus, spec: CuvilModelSpec | None, canary: bool
+        self,
+        key: ModelKey,
+        status: CuvilModelStatus,
+        spec: CuvilModelSpec | None,
+        role: RevisionStatus | None,
+        now: datetime,
     ) -> Samples | None:
-        """Ask Prometheus only while a canary is under way: nothing else rests on its answers."""
-        role = status.canary if canary else status.stable
-        if status.canary is None or role is None or spec is None:
+        if role is None or spec is None or not is_due(status, spec, now):
             return None
         return await read_samples(self._prometheus, self._clock, key, role.revision, spec)
 

@@ -30,7 +30,7 @@ class Silent:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def query(self, expression: str, at: float | None = None) -> QueryAnswer:
+    async def query(self, expression: str, timeout: float | None = None) -> QueryAnswer:
         self.asked += 1
         return QueryAnswer(expression, ())
 
