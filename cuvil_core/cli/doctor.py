@@ -15,7 +15,7 @@ from cuvil_core.cache import Cache
 from cuvil_core.cli.console import Console, Result, size_text
 from cuvil_core.errors import CuvilError
 from cuvil_core.runtime import available_cpus, cpu_features, thread_count
-from cuvil_core.runtime.threads import cpu_quota
+from cuvil_core.runtime.threads import affinity_cpus, cpu_quota
 from cuvil_core.runtime.variants import KNOWN, choose
 from cuvil_core.version import VERSION
 
@@ -96,7 +96,7 @@ def _processor() -> Iterator[Finding]:
 
 
 def _threads() -> Iterator[Finding]:
-    quota, affinity = cpu_quota(), len(os.sched_getaffinity(0))
+    quota, affinity = cpu_quota(), affinity_cpus()
     limit = "no quota" if quota is None else f"quota of {quota:g} CPUs"
     fact = f"{thread_count()} threads; {affinity} CPUs by affinity of {os.cpu_count()}, {limit}"
     if thread_count() > available_cpus():

@@ -28,9 +28,13 @@ def thread_count() -> int:
 
 def available_cpus(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
     """Give the CPUs that affinity and control-group quotas leave to this process."""
-    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = cpu_quota(proc, root)
+    affinity, quota = affinity_cpus(), cpu_quota(proc, root)
     return affinity if quota is None else max(1, min(affinity, math.floor(quota)))
+
+
+def affinity_cpus() -> int:
+    """Give the CPUs that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def cpu_quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> float | None:

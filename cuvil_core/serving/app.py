@@ -6,7 +6,6 @@ import logging
 import time
 import zlib
 from collections.abc import Awaitable, Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from aiohttp import web
@@ -18,6 +17,7 @@ from cuvil_core.serving import protocol
 from cuvil_core.serving.engine import Engine, QueueFullError, nonfinite
 from cuvil_core.serving.logs import say
 from cuvil_core.serving.metrics import Metrics, Outcome
+from cuvil_core.version import VERSION
 
 JSON_LENGTH = "Inference-Header-Content-Length"
 BODY_LIMIT = 256 << 20
@@ -86,7 +86,7 @@ class Service:
         return web.json_response({"ready": self.ready}, status=200 if self.ready else 503)
 
     async def _server(self, request: web.Request) -> web.Response:
-        return web.json_response({"name": "cuvil", "version": _version(), "extensions": EXTENSIONS})
+        return web.json_response({"name": "cuvil", "version": VERSION, "extensions": EXTENSIONS})
 
     async def _metrics(self, request: web.Request) -> web.Response:
         body, kind = self.metrics.exposition()
@@ -198,10 +198,3 @@ def _compress(data: bytes, coding: str | None) -> bytes:
         return data
     packer = zlib.compressobj(1, zlib.DEFLATED, 31 if coding == "gzip" else 15)
     return packer.compress(data) + packer.flush()
-
-
-def _version() -> str:
-    try:
-        return version("cuvil")
-    except PackageNotFoundError:
-        return "unknown"

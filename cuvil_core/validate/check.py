@@ -21,6 +21,7 @@ Array = NDArray[Any]
 Inputs = dict[str, Array]
 Progress = Callable[[str, float], None]
 SEEDS = (11, 12, 13)
+TRIES = 3
 SIZES = 3
 """Different sizes of symbolic extents that are checked, where the bounds allow them."""
 
@@ -172,6 +173,15 @@ def _longest(cases: list[Inputs]) -> Inputs:
 
 
 def _time(module: CuvilModule, baseline: CuvilModule | None, inputs: Inputs, limits: Limits) -> LatencyReport:
+    """Time until it is within the limits, at most TRIES times: a noisy neighbour must not fail an artifact."""
+    for _ in range(TRIES):
+        report = _time_once(module, baseline, inputs, limits)
+        if report.within:
+            break
+    return report
+
+
+def _time_once(module: CuvilModule, baseline: CuvilModule | None, inputs: Inputs, limits: Limits) -> LatencyReport:
     other = None if baseline is None else lambda: baseline.run(inputs)
     own, base = measure_pair(lambda: module.run(inputs), other, limits.runs, limits.warm_up)
     within = limits.latency_ms is None or own.p50_ms <= limits.latency_ms

@@ -8,6 +8,9 @@ import numpy as np
 
 WARM_UP = 100
 RUNS = 500
+LEAST_RUNS = 20
+BUDGET_SECONDS = 120.0
+Work = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,30 +23,46 @@ class Latency:
     runs: int
 
 
-def measure(work: Callable[[], object], runs: int = RUNS, warm_up: int = WARM_UP) -> Latency:
+def measure(work: Work, runs: int = RUNS, warm_up: int = WARM_UP) -> Latency:
     """Time `work`."""
     return measure_pair(work, None, runs, warm_up)[0]
 
 
 def measure_pair(
-    work: Callable[[], object], other: Callable[[], object] | None, runs: int = RUNS, warm_up: int = WARM_UP
+    work: Work,
+    other: Work | None,
+    runs: int = RUNS,
+    warm_up: int = WARM_UP,
+    budget: float = BUDGET_SECONDS,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[Latency, Latency | None]:
-    """Time two works in turn, so that a busy neighbour or a hot CPU harms both alike."""
+    """Time two works in turn, so that a busy neighbour or a hot CPU harms both alike.
+
+    Where all runs would take longer than `budget` seconds, there are fewer: at least LEAST_RUNS, and a fifth of the
+    time for the warm-up; `runs` of the result says how many.
+    """
     works = [work] if other is None else [work, other]
+    began = clock()
     for _ in range(warm_up):
         for one in works:
             one()
-    taken = np.empty((len(works), runs))
+        if clock() - began > budget / 5:
+            break
+    taken: list[list[float]] = [[] for _ in works]
+    began = clock()
     for turn in range(runs):
         # Who goes first changes with each turn: the second finds other caches than the first.
         for which in range(len(works)) if turn % 2 == 0 else reversed(range(len(works))):
-            started = time.perf_counter()
+            started = clock()
             works[which]()
-            taken[which, turn] = time.perf_counter() - started
-    found = [_summary(row * 1e3, runs) for row in taken]
+            taken[which].append(clock() - started)
+        if turn + 1 >= LEAST_RUNS and clock() - began > budget:
+            break
+    found = [_summary(times) for times in taken]
     return found[0], found[1] if other is not None else None
 
 
-def _summary(times: "np.ndarray[tuple[int], np.dtype[np.float64]]", runs: int) -> Latency:
+def _summary(seconds: list[float]) -> Latency:
+    times = np.array(seconds) * 1e3
     middle, high = np.percentile(times, [50, 90])
-    return Latency(float(middle), float(high), float(times.min()), runs)
+    return Latency(float(middle), float(high), float(times.min()), len(times))

@@ -169,3 +169,16 @@ def test_stopwatch_interleaves() -> None:
     calls: list[str] = []
     measure_pair(lambda: calls.append("a"), lambda: calls.append("b"), runs=4, warm_up=1)
     assert "".join(calls) == "ab" + "abbaabba"
+
+
+def test_slow_works_are_timed_less_often() -> None:
+    """With a clock that runs 1 s a call, the budget cuts 500 runs to the few that fit, never below the least."""
+    now = [0.0]
+
+    def tick() -> None:
+        now[0] += 1.0
+
+    few, _ = measure_pair(tick, None, clock=lambda: now[0], budget=50)
+    assert few.runs == 51 and few.p50_ms == 1_000
+    least, _ = measure_pair(tick, None, clock=lambda: now[0], budget=1)
+    assert least.runs == 20
