@@ -38,7 +38,7 @@ ROOMS = {
     "cuvil_core.runtime": f"{BACK} cuvil_core.artifact",
     "cuvil_core.fetching": f"{BACK} cuvil_core.artifact",
     "cuvil_core.validate": f"{BACK} cuvil_core.artifact cuvil_core.runtime cuvil_core.reference",
-    "cuvil_core.serving": f"{BACK} cuvil_core.artifact cuvil_core.runtime cuvil_core.fetching",
+    "cuvil_core.serving": f"{BACK} cuvil_core.version cuvil_core.artifact cuvil_core.runtime cuvil_core.fetching",
     "cuvil_operator.conventions": "",
     "cuvil_operator.errors": "",
     "cuvil_operator.api": "",
