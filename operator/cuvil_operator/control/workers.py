@@ -36,7 +36,7 @@ class Workers:
         self._failures: dict[ModelKey, int] = {}
 
     async def run(self, count: int) -> None:
-        """Work for ever; a FencedError (the Lease is lost) ends all workers and is raised."""
+        """Work for ever; whether the Lease is lost and the process must end is the election's to say."""
         async with asyncio.TaskGroup() as group:
             for index in range(count):
                 group.create_task(self._loop(), name=f"worker {index}")
@@ -59,8 +59,11 @@ class Workers:
             self._failures.pop(key, None)
             if again is not None:
                 self._queue.add_after(key, again.total_seconds())
-        except FencedError:
-            raise
+        except FencedError as fault:
+            # Like a kill between two writes: what is left of the turn is done by the next one, here or elsewhere.
+            outcome = "fenced"
+            log.warning("%s: %s", key, fault)
+            self._queue.add_after(key, self._backoff(key))
         except KubernetesConflict as fault:
             outcome = "conflict"
             log.debug("%s: %s", key, fault)

@@ -32,8 +32,9 @@ class Election:
         self._seen_version = ""
         self._seen_since = 0.0
         self._deadline = 0.0
-        self.last_attempt = clock.monotonic()
-        """Monotonic time of the last answer from the API server, for liveness."""
+        self._holder = ""
+        self._lease: Document | None = None
+        """As last seen or written."""
 
     async def acquire(self) -> None:
         """Return when this process holds the Lease; a KubernetesDenied ends the wait at once."""
@@ -64,15 +65,12 @@ class Election:
         except KubernetesFailure as fault:
             log.warning("the Lease was not released: %s", fault)
 
-    _holder = ""
-
     async def _try_acquire(self) -> bool:
         try:
-            lease = await self._store.read(self._terms.namespace, self._terms.name)
-            self.last_attempt = self._clock.monotonic()
-            if lease is not None and not self._is_free(lease):
+            self._lease = await self._store.read(self._terms.namespace, self._terms.name)
+            if self._lease is not None and not self._is_free(self._lease):
                 return False
-            await self._take(lease)
+            await self._take()
         except (KubernetesConflict, KubernetesUnavailable) as fault:
             log.info("the Lease was not taken: %s", fault)
             return False
@@ -85,20 +83,30 @@ class Election:
             self._seen_version, self._seen_since = version, now
         return self._holder in ("", self._terms.identity) or now - self._seen_since > duration_of(lease)
 
-    async def _take(self, lease: Document | None) -> None:
+    async def _take(self) -> None:
+        """Write ourselves as the holder over the version last seen; success moves the fence."""
         started = self._clock.monotonic()
-        await self._store.write(held(self._terms, lease, self._clock.now()), self._terms.renew_deadline)
+        # A third of the deadline: a request that hangs must leave time for two more.
+        limit = self._terms.renew_deadline / 3
+        self._lease = await self._store.write(held(self._terms, self._lease, self._clock.now()), limit)
         self._deadline = started + self._terms.renew_deadline
         self._fence.extend(self._deadline)
-        self.last_attempt = started
 
     async def _renew(self) -> None:
+        """Renew, if need be after the deadline too: the write succeeds only where nobody has taken the Lease since."""
         try:
-            lease = await self._store.read(self._terms.namespace, self._terms.name)
-            if lease is not None and holder_of(lease) != self._terms.identity:
-                raise LeaseLost(f"{holder_of(lease) or 'an administrator'} took the Lease; this controller ends")
-            await self._take(lease)
+            try:
+                await self._take()
+            except KubernetesConflict:
+                # Another's write, or one of ours whose answer was lost: look whose.
+                self._lease = await self._store.read(self._terms.namespace, self._terms.name)
+                if self._lease is not None and holder_of(self._lease) != self._terms.identity:
+                    taker = holder_of(self._lease) or "an administrator"
+                    raise LeaseLost(f"{taker} took the Lease; this controller ends") from None
+                await self._take()
         except KubernetesFailure as fault:
             log.warning("the Lease was not renewed: %s", fault)
-        if self._clock.monotonic() >= self._deadline:
-            raise LeaseLost(f"no renewal of the Lease within {self._terms.renew_deadline:g} s; this controller ends")
+            if self._clock.monotonic() >= self._deadline:
+                raise LeaseLost(
+                    f"no renewal of the Lease within {self._terms.renew_deadline:g} s; this controller ends"
+                ) from fault

@@ -9,6 +9,9 @@ import math
 from cuvil_operator.gateways.failures import WriteRefused
 from cuvil_operator.gateways.protocols import Clock
 
+LEAST_SECONDS = 0.5
+"""A write that could only live shorter than this is not begun."""
+
 
 class Fence:
     """A monotonic deadline that only the election moves."""
@@ -33,6 +36,6 @@ class Fence:
     def remaining(self) -> float:
         """Give the seconds for which writes are still allowed; WriteRefused where there are none."""
         left = self._deadline - self._clock.monotonic()
-        if left <= 0:
-            raise WriteRefused("this controller no longer holds its Lease, so it does not write; it ends and restarts")
+        if left < LEAST_SECONDS:
+            raise WriteRefused("the Lease's deadline is over, so nothing is written until it is renewed")
         return left

@@ -5,6 +5,9 @@ from cuvil_operator.gateways.resources import LEASES, path_of
 from cuvil_operator.gateways.transport import ApiTransport, NotFound
 
 
+READ_SECONDS = 5.0
+
+
 class ApiLeases:
     """LeaseStore over the API server."""
 
@@ -14,7 +17,7 @@ class ApiLeases:
     async def read(self, namespace: str, name: str) -> Document | None:
         """Give the Lease, or None."""
         try:
-            return await self._transport.request("GET", path_of(LEASES, namespace, name))
+            return await self._transport.request("GET", path_of(LEASES, namespace, name), timeout=READ_SECONDS)
         except NotFound:
             return None
 

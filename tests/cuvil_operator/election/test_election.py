@@ -18,6 +18,8 @@ class Store:
     def __init__(self) -> None:
         self.lease: Document | None = None
         self.away = False
+        self.slow: tuple[FakeClock, float] | None = None
+        """A clock and the seconds that each write takes on it."""
         self.writes = 0
 
     async def read(self, namespace: str, name: str) -> Document | None:
@@ -25,6 +27,8 @@ class Store:
         return self.lease
 
     async def write(self, lease: Document, timeout: float) -> Document:
+        if self.slow is not None:
+            await self.slow[0].sleep(self.slow[1])
         self._answer()
         found = (self.lease or {}).get("metadata", {}).get("resourceVersion")
         if lease["metadata"].get("resourceVersion") != found:
@@ -162,11 +166,48 @@ def test_a_leader_that_sees_another_holder_ends() -> None:
         task = asyncio.create_task(leading(one))
         await settle()
         assert store.lease is not None
-        store.lease = store.lease | {"spec": store.lease["spec"] | {"holderIdentity": "two"}}
+        taken = {"spec": store.lease["spec"] | {"holderIdentity": "two"}}
+        store.lease = store.lease | taken | {"metadata": store.lease["metadata"] | {"resourceVersion": "other"}}
         await clock.run_for(3)
         assert not is_open(fence)
         with pytest.raises(LeaseLost, match="two took the Lease"):
             task.result()
+
+    asyncio.run(run())
+
+
+def test_a_renewal_whose_answer_was_lost_is_found_to_be_ours() -> None:
+    """A write that took effect without an answer makes the next one a conflict, which is looked at and survived."""
+
+    async def run() -> None:
+        store, clock = Store(), FakeClock()
+        one, fence = candidate(store, clock, "one")
+        task = asyncio.create_task(leading(one))
+        await settle()
+        assert store.lease is not None
+        store.lease = store.lease | {"metadata": store.lease["metadata"] | {"resourceVersion": "other"}}
+        await clock.run_for(20)
+        assert is_open(fence) and not task.done()
+        task.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_late_renewal_that_succeeds_is_no_loss() -> None:
+    """A slow API server closes the fence for a while; nobody took the Lease, so leading goes on."""
+
+    async def run() -> None:
+        store, clock = Store(), FakeClock()
+        one, fence = candidate(store, clock, "one")
+        task = asyncio.create_task(leading(one))
+        await settle()
+        store.slow = clock, 12.0
+        await clock.run_for(13)
+        assert not is_open(fence) and not task.done()
+        store.slow = None
+        await clock.run_for(4)
+        assert is_open(fence) and not task.done()
+        task.cancel()
 
     asyncio.run(run())
 
