@@ -31,8 +31,8 @@ def per_channel(value: Value, axis: int, facts: Facts) -> Array | None:
 def merged(name: str, a: Array, b: Array) -> Array | None:
     """a + b or a * b of constants; None where that overflows, or vanishes everywhere, though neither of them does.
 
-    x * a * b may be finite where a * b is not, so such constants stay apart. Single products of weights may vanish: next
-    to the other weights they are nothing.
+    x * a * b may be finite where a * b is not, so such constants stay apart. Single products of weights may vanish:
+    next to the other weights they are nothing.
     """
     with np.errstate(all="ignore"):
         result = np.asarray(a + b if name == "add" else a * b)

@@ -12,6 +12,7 @@ from cuvil_core.passes.fold_scales import FoldScales
 from cuvil_core.passes.fuse_contractions import FuseContractions
 from cuvil_core.passes.fuse_elementwise import FuseElementwise
 from cuvil_core.passes.fuse_reductions import FuseReductions
+from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import Pass, Property, holds
 from cuvil_core.passes.remove_dead import RemoveDead
@@ -30,6 +31,7 @@ _SIMPLE: tuple[Pass, ...] = (
     FoldConstants(),
     FoldScales(),
     ExpandTransposedConvs(),
+    LookUpOneHots(),
     FoldConstants(),
     SimplifyMovement(),
     MergeCommon(),
@@ -45,6 +47,7 @@ _FUSING: tuple[Pass, ...] = (
     FoldConstants(),
     FoldScales(),
     ExpandTransposedConvs(),
+    LookUpOneHots(),
     FoldConstants(),
     SimplifyMovement(),
     MergeCommon(),

@@ -17,6 +17,7 @@ from cuvil_core.passes.fold_scales import FoldScales
 from cuvil_core.passes.fuse_contractions import FuseContractions
 from cuvil_core.passes.fuse_elementwise import FuseElementwise
 from cuvil_core.passes.fuse_reductions import FuseReductions
+from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import holds
 from cuvil_core.passes.remove_dead import RemoveDead
@@ -35,6 +36,7 @@ PASSES: dict[str, Pass] = {
             FuseContractions(),
             FuseElementwise(),
             FuseReductions(),
+            LookUpOneHots(),
             MergeCommon(),
             RemoveDead(),
             SimplifyAlgebra(),
