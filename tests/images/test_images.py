@@ -5,8 +5,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from cuvil_core.toolchain.building import LINK_FLAGS
 
+from cuvil_core.toolchain import AVX2, AVX512
 from images import base, content, pip_settings
+from images.compiler import pieces
 
 TREE = content.TREE
 
@@ -68,6 +71,12 @@ def test_key_follows_the_base_and_the_files(tmp_path: Path, monkeypatch: pytest.
 def test_operator_change_keeps_the_runtime_tag() -> None:
     """The runtime's tag depends on no file of the controller: a new controller must not make new revisions."""
     assert not [file for file in content.files("runtime") if "cuvil_operator" in file.parts]
+
+
+def test_pieces_are_those_of_the_toolchain() -> None:
+    """The image builds its pieces for the toolchain's target and link flags; others would never be looked up."""
+    assert pieces.LINK_FLAGS == LINK_FLAGS
+    assert {AVX2.triple, AVX512.triple} == {pieces.TRIPLE}
 
 
 def test_base_has_a_stable_name() -> None:
