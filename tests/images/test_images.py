@@ -5,9 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from cuvil_core.toolchain.building import LINK_FLAGS
 
 from cuvil_core.toolchain import AVX2, AVX512
+from cuvil_core.toolchain.building import LINK_FLAGS
 from images import base, content, pip_settings
 from images.compiler import pieces
 
