@@ -36,7 +36,7 @@ class Bad:
 
 
 def play(world: World, namespace: str, bad: Bad, timed: bool = True) -> Played:
-    """In an empty namespace: deploy a good version, send load, apply the bad one, and see it rolled back as promised."""
+    """In an empty namespace: deploy a good version, send load, apply the bad one, see it rolled back as promised."""
     world.apply(world.manifest(NAME, namespace, world.version("base"), **bad.base))
     stable = world.wait_stable(NAME, namespace)["stable"]["revision"]
     began = time.time()

@@ -19,19 +19,19 @@ def played(world: World, namespace: str = "story-2") -> Played:
     return play(world, namespace)
 
 
-def play(world: World, namespace: str, load_seconds: float = 150) -> Played:
+def play(world: World, namespace: str) -> Played:
     """In an empty namespace: deploy, send load, apply a better version, and see it take everything."""
     world.apply(world.manifest(NAME, namespace, world.version("base")))
     first = world.wait_stable(NAME, namespace)["stable"]["revision"]
-    load = world.load(NAME, namespace, rate=20, seconds=load_seconds)
+    load = world.load(NAME, namespace, rate=20, seconds=1200)
     with world.watched(NAME, namespace) as timeline:
         world.apply(world.manifest(NAME, namespace, world.version("retrained")))
         second = world.wait_stable(NAME, namespace, not_revision=first)["stable"]["revision"]
-    total = load.total()
+    total = load.stop()
     must_not_fail(total)
     weights = {moment.weight for moment in timeline.moments}
-    if not {10, 50} <= weights:
-        raise StoryError(f"the canary went through the weights {sorted(weights)}, not through 10 and 50")
+    if not {20, 50} <= weights:
+        raise StoryError(f"the canary went through the weights {sorted(weights)}, not through 20 and 50")
     answered = {revision: total["by_revision"].get(revision, 0) for revision in (first, second)}
     facts = [
         f"revision {first} gave way to {second} by the weights {sorted(weights)}",

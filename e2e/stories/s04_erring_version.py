@@ -8,7 +8,7 @@ from e2e.stories.world import World
 ERRING = Bad(
     version="overflowing",
     gate="errorRate",
-    limit=0.01,
+    limit=0.02,
     counts=lambda world, picked: replay.error_counts(world.prometheus, picked, "15m"),
     base={"serving__rejectNonFinite": True},
 )

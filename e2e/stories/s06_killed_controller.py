@@ -14,7 +14,7 @@ def run(world: World, namespace: str = "story-6") -> list[str]:
     promoted, rolled_back = f"{namespace}-promoted", f"{namespace}-rolled-back"
     world.fresh_namespace(promoted)
     with Killer(world.access, promoted, SEEDS[0], world.say) as first:
-        facts = list(s02_promotion.play(world, promoted, load_seconds=420).facts)
+        facts = list(s02_promotion.play(world, promoted).facts)
     wait_for_controller(world.access)
     world.fresh_namespace(rolled_back)
     with Killer(world.access, rolled_back, SEEDS[1], world.say) as second:

@@ -18,10 +18,10 @@ def run(world: World, namespace: str = "story-7") -> list[str]:
     world.fresh_namespace(namespace)
     world.apply(world.manifest(NAME, namespace, world.version("base")))
     first = world.wait_stable(NAME, namespace)["stable"]["revision"]
-    load = world.load(NAME, namespace, rate=20, seconds=240)
+    load = world.load(NAME, namespace, rate=20, seconds=1200)
     with world.watched(NAME, namespace):
         world.apply(world.manifest(NAME, namespace, world.version("retrained")))
-        world.wait_status(NAME, namespace, "at weight 10", lambda one: one.get("weight") == 10, 300)
+        world.wait_status(NAME, namespace, "at weight 20", lambda one: one.get("weight") == 20, 400)
         with without_prometheus(world):
             held = world.wait_status(NAME, namespace, "holding", holding, 60)
             time.sleep(AWAY)
@@ -29,7 +29,7 @@ def run(world: World, namespace: str = "story-7") -> list[str]:
         if not holding(after) or after.get("weight") != held["weight"] or after.get("quarantine"):
             raise StoryError(f"without Prometheus the canary moved: {after.get('phase')}, weight {after.get('weight')}")
         status = world.wait_stable(NAME, namespace, not_revision=first)
-    must_not_fail(load.total())
+    must_not_fail(load.stop())
     reason = dict(conditions({"status": held}))["Analysis"]
     return [
         f"without Prometheus: {reason['reason']}, {reason['message']}; weight stayed {held['weight']} for {AWAY:.0f} s",

@@ -7,7 +7,7 @@ from e2e.stories.s04_erring_version import ERRING
 from e2e.stories.world import API, KIND, World
 
 NAME = "rec"
-LONG = [{"weight": 10, "hold": "5m"}, {"weight": 50, "hold": "5m"}]
+LONG = [{"weight": 20, "hold": "5m"}, {"weight": 50, "hold": "5m"}]
 """Steps that nothing but a verb passes within the story."""
 
 
@@ -62,7 +62,7 @@ def _verbs(world: World, namespace: str, stable: str) -> list[str]:
     give("resume", canary, "Progressing", lambda one: one.get("phase") == "Progressing")
     give("promote", canary, "at the next step", lambda one: one.get("weight") == 50)
     give("abort", canary, "back on stable", lambda one: _back(one, stable, any_phase=True))
-    give("retry", canary, "at the first step again", lambda one: one.get("weight") == 10, 120)
+    give("retry", canary, "at the first step again", lambda one: one.get("weight") == 20, 120)
     give("promote-full", canary, "the new stable", lambda one: _back(one, canary), 120)
     give("abort", canary, "still stable (abort without a rollout does nothing)", lambda one: _answered(one, "abort"))
     give("restart", canary, "restarted", lambda one: _answered(one, "restart") and one.get("phase") == "Stable", 120)
@@ -75,7 +75,7 @@ def _verbs(world: World, namespace: str, stable: str) -> list[str]:
 
 def _start(world: World, namespace: str, kind: str) -> str:
     world.apply(_long(world, namespace, kind))
-    status = world.wait_status(NAME, namespace, "at weight 10", lambda one: one.get("weight") == 10, 400)
+    status = world.wait_status(NAME, namespace, "at weight 20", lambda one: one.get("weight") == 20, 400)
     return str(status["canary"]["revision"])
 
 

@@ -1,4 +1,4 @@
-"""Makes the stage: cluster, images, chart, receiver of alerts. Every step is skipped or quick when it is done already."""
+"""Makes the stage: cluster, images, chart, receiver of alerts. What is done already is skipped or quick."""
 
 import os
 import tempfile

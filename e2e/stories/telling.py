@@ -20,9 +20,7 @@ def tell(
     before_last()
     say("")
     for title, fault in told:
-        say(
-            f"{'as expected' if fault is None else 'NOT as expected':<16} {title}{'' if fault is None else ': ' + fault}"
-        )
+        say(f"as expected      {title}" if fault is None else f"NOT as expected  {title}: {fault}")
     good = sum(fault is None for _, fault in told)
     say(f"{what}: {good} of {len(told)} stories as expected")
     return good == len(told)

@@ -106,9 +106,9 @@ class World:
             "target": "x86_64-cpu",
             "precision": "fp32",
             "serving": {"replicas": 1, "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}},
-            "slo": {"errorRate": "1%", "latency": {"percentile": 95, "threshold": "500ms"}, "window": "30d"},
+            "slo": {"errorRate": "2%", "latency": {"percentile": 95, "threshold": "500ms"}, "window": "30d"},
             "rollout": {
-                "steps": [{"weight": 10, "hold": "10s"}, {"weight": 50, "hold": "10s"}],
+                "steps": [{"weight": 20, "hold": "10s"}, {"weight": 50, "hold": "10s"}],
                 "analysis": {"interval": "5s", "onNoData": "Hold", "falseRollback": "1%"},
                 "progressDeadline": "5m",
                 "traffic": {
