@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from cuvil_core.errors import CuvilError
+
 Progress = Callable[[str, float], None]
 
 
@@ -18,6 +20,14 @@ class Result:
     """For people."""
     data: dict[str, Any] = field(default_factory=dict)
     """For programs: printed by `--json`, and the result of a termination message."""
+
+
+class Failed(Exception):
+    """An error together with what was found before it."""
+
+    def __init__(self, fault: CuvilError, result: Result) -> None:
+        super().__init__(str(fault))
+        self.fault, self.result = fault, result
 
 
 @dataclass(frozen=True, slots=True)

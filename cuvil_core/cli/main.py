@@ -10,20 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cuvil_core.cli.arguments import build_parser
-from cuvil_core.cli.console import Console, Result
+from cuvil_core.cli.console import Console, Failed, Result
 from cuvil_core.contract import ExitCode, Outcome
 from cuvil_core.errors import CuvilError, InternalError, SizeError
 
 INTERRUPTED = 130
 Command = Callable[[argparse.Namespace, Console], Result]
-
-
-class Failed(Exception):
-    """An error together with what was found before it."""
-
-    def __init__(self, fault: CuvilError, result: Result) -> None:
-        super().__init__(str(fault))
-        self.fault, self.result = fault, result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,8 +5,7 @@ import contextlib
 from typing import Any
 
 from cuvil_core.artifact import publish
-from cuvil_core.cli.console import Console, Result, size_text, table
-from cuvil_core.cli.main import Failed
+from cuvil_core.cli.console import Console, Failed, Result, size_text, table
 from cuvil_core.cli.sources import local_artifact, local_model
 from cuvil_core.contract import OutputError, ValidationReport
 from cuvil_core.errors import AccuracyError, InputError, SpeedError

@@ -295,3 +295,14 @@ def test_models_that_do_not_compile(capsys: pytest.CaptureFixture[str], tmp_path
     assert code == 11 and "Det" in err and "the_node" in err
     assert run(capsys, "compile", f"file://{tmp_path}/m.onnx", "--sha256", "0" * 64, "-q")[0] == 18
     assert not (tmp_path / "cut.cuvil").exists() and not (tmp_path / "det.cuvil").exists()
+
+
+def test_run_as_a_module(tmp_path: Path) -> None:
+    """`python -m cuvil_core.cli.main` ends as the installed command does, failed proofs included."""
+    (tmp_path / "wrong.cuvil").write_bytes(handmade.artifact((handmade.WEIGHTS * 2).tobytes()))
+    command = [sys.executable, "-m", "cuvil_core.cli.main", "verify", f"{tmp_path}/wrong.cuvil", "--model"]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [*command, f"{tmp_path}/m.onnx", *QUICK], cwd=root, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 12 and b"is off by" in done.stderr
