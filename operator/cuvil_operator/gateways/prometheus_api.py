@@ -65,7 +65,9 @@ class ApiPrometheus:
         token = self._token()
         self._client.headers = {"Authorization": f"Bearer {token}"} if token else None
         try:
-            found = self._client.custom_query(expression, params={"timeout": f"{limit:g}s"}, timeout=limit)
+            # Prometheus reads whole units only: 2500ms, never 2.5s.
+            params = {"timeout": f"{max(1, round(limit * 1000))}ms"}
+            found = self._client.custom_query(expression, params=params, timeout=limit)
             return QueryAnswer(expression, tuple(map(_series, found)))
         except requests.Timeout:
             return QueryFailure(expression, SourceFault.TIMEOUT, f"Prometheus gave no answer within {limit:g} s")

@@ -33,14 +33,14 @@ def test_a_vector_is_read_as_it_is() -> None:
                 {"metric": {"pod": "c"}, "value": [1700000000.5, "+Inf"]},
             )
         )
-        answer = ask(script)
+        answer = ask(script, timeout=1.5)
     assert isinstance(answer, QueryAnswer)
     assert [(one.labels["pod"], one.value, one.time) for one in answer.series] == [
         ("a", "12", 1700000000.5),
         ("b", "NaN", 1700000000.5),
         ("c", "+Inf", 1700000000.5),
     ]
-    assert script.asked[0].path.startswith("/api/v1/query?query=up%7Bpod%3D%22a%22%7D")
+    assert script.asked[0].path == "/api/v1/query?query=up%7Bpod%3D%22a%22%7D&timeout=1500ms"
 
 
 def test_an_empty_vector_is_an_answer() -> None:
