@@ -56,7 +56,7 @@ CASES: tuple[ModelCase, ...] = (
     ModelCase("ppocr-cls", "x", ((1, 3, 48, 192), (2, 3, 48, 192), (5, 3, 48, 192)), tiny=(1, 3, 48, 192)),
     ModelCase("nudenet", "images", ((1, 3, 320, 320), (2, 3, 64, 96), (1, 3, 256, 320)), tiny=(1, 3, 32, 32)),
     ModelCase("magika", "bytes", ((1, 2048), (2, 2048), (5, 2048)), tiny=(1, 2048)),
-    _square("resnet18", "input"),
+    _square("resnet18", "x"),
     _square("resnet50", "gpu_0/data_0"),
     _square("squeezenet", "data_0"),
 )

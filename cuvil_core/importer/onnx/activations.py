@@ -96,6 +96,14 @@ def _thresholded_relu(context: Context, node: Node, operands: Operands) -> Tenso
     return context.emit("select", context.number("gt", x, node.number("alpha", 1.0)), x, context.like(x, 0))
 
 
+def _shrink(context: Context, node: Node, operands: Operands) -> Tensor:
+    """x + bias where x < -lambd, x - bias where x > lambd, else 0"""
+    x = need(node, operands, 0)
+    bias, edge = node.number("bias", 0.0), node.number("lambd", 0.5)
+    middle = context.emit("select", context.number("gt", x, edge), context.number("sub", x, bias), context.like(x, 0))
+    return context.emit("select", context.number("lt", x, -edge), context.number("add", x, bias), middle)
+
+
 def _gelu(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
     kind = node.text("approximate", "none")
@@ -147,6 +155,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("Mish", _mish, since=18),
     Entry("Swish", _swish, since=24),
     Entry("ThresholdedRelu", _thresholded_relu, since=10),
+    Entry("Shrink", _shrink, since=9),
     Entry("Gelu", _gelu, since=20),
     Entry("Softmax", _softmax),
     Entry("LogSoftmax", _log_softmax),

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from cuvil_core.importer.onnx.context import Context
-from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need
+from cuvil_core.importer.onnx.context import Context, resolve_axis
+from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
 from cuvil_core.importer.onnx.tensors import payload_of_proto
@@ -112,10 +112,45 @@ def _counted(context: Context, dtype: DType, count: Dim, first: float, step: flo
     return line if first == 0 else context.number("add", line, first)
 
 
+def _trilu(context: Context, node: Node, operands: Operands) -> Tensor:
+    """x where column - row >= k (upper) or <= k (lower), else 0"""
+    x, given = need(node, operands, 0), optional(operands, 1)
+    if x.rank < 2:
+        raise node.broken("it needs at least two axes")
+    shift = 0 if given is None else context.ints(given, "the diagonals")[0]
+    if abs(shift) > 1 << 40:
+        raise node.broken(f"the diagonal {shift} is out of any tensor")
+    rows = context.emit("iota", shape=x.shape[-2:], axis=0, dtype=DType.INT64)
+    columns = context.emit("iota", shape=x.shape[-2:], axis=1, dtype=DType.INT64)
+    edge = context.number("add", rows, shift)
+    kept = context.emit("ge" if node.flag("upper", True) else "le", columns, edge)
+    return context.emit("select", context.stretch(kept, x.shape), x, context.like(x, 0))
+
+
+def _one_hot(context: Context, node: Node, operands: Operands) -> Tensor:
+    """on where the index (negative ones count from the end) is the place on the new axis, else off"""
+    indices, depth, values = all_of(node, operands)
+    places = context.dims(depth, "the depth")
+    if len(places) != 1 or values.type.elements != 2:
+        raise node.broken("depth must be a number and values two")
+    axis = resolve_axis(node.integer("axis", -1), indices.rank + 1)
+    shape = (*indices.shape[:axis], places[0], *indices.shape[axis:])
+    numbers = context.cast(indices, DType.INT64)
+    count = context.count(places[0], DType.INT64)
+    wrapped = context.emit("select", context.number("lt", numbers, 0), context.binary("add", numbers, count), numbers)
+    column = context.reshape(wrapped, [*indices.shape[:axis], 1, *indices.shape[axis:]])
+    line = context.emit("iota", shape=shape, axis=axis, dtype=DType.INT64)
+    hit = context.emit("eq", context.stretch(column, shape), line)
+    off, on = (context.reshape(context.slice(values, 0, at, 1), ()) for at in (0, 1))
+    return context.emit("select", hit, context.stretch(on, shape), context.stretch(off, shape))
+
+
 ENTRIES: tuple[Entry, ...] = (
     Entry("Constant", _constant),
     Entry("ConstantOfShape", _constant_of_shape, since=9),
     Entry("Shape", _shape),
     Entry("Size", _size),
     Entry("Range", _range, since=11),
+    Entry("Trilu", _trilu, since=14),
+    Entry("OneHot", _one_hot, since=9),
 )

@@ -49,6 +49,28 @@ def _layer_norm(context: Context, node: Node, operands: Operands) -> tuple[Tenso
     return (result, mean, inverse)[: len(node.outputs)]
 
 
+def _rms_norm(context: Context, node: Node, operands: Operands) -> Tensor:
+    """x / sqrt(mean of x * x + epsilon) * scale"""
+    x, scale = all_of(node, operands)
+    axes = range(resolve_axis(node.integer("axis", -1), x.rank), x.rank)
+    square = context.mean(context.emit("mul", x, x), axes)
+    root = context.emit("sqrt", context.number("add", square, node.number("epsilon", 1e-5)))
+    normal = context.binary("mul", x, context.emit("reciprocal", root))
+    return context.emit("mul", normal, context.stretch(scale, x.shape))
+
+
+def _lp_norm(context: Context, node: Node, operands: Operands) -> Tensor:
+    """x by the sum of |x| or the root of the sum of squares along the axis; 0 where that is 0"""
+    x, power = need(node, operands, 0), node.integer("p", 2)
+    if power not in (1, 2):
+        raise node.broken(f"p must be 1 or 2, not {power}")
+    axis = (resolve_axis(node.integer("axis", -1), x.rank),)
+    terms = context.emit("abs", x) if power == 1 else context.emit("mul", x, x)
+    total = context.reduce("sum", terms, axis)
+    norm = context.stretch(total if power == 1 else context.emit("sqrt", total), x.shape)
+    return context.emit("select", context.number("eq", norm, 0), context.like(x, 0), context.emit("div", x, norm))
+
+
 def _instance_norm(context: Context, node: Node, operands: Operands) -> Tensor:
     x, scale, bias = all_of(node, operands)
     normal, _, _ = _normalized(context, x, range(2, x.rank), node.number("epsilon", 1e-5))
@@ -100,5 +122,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("LayerNormalization", _layer_norm, since=17),
     Entry("InstanceNormalization", _instance_norm),
     Entry("GroupNormalization", _group_norm, since=18),
+    Entry("RMSNormalization", _rms_norm, since=23),
+    Entry("LpNormalization", _lp_norm),
     Entry("LRN", _lrn),
 )
