@@ -1,9 +1,15 @@
-"""The cgroup that holds every pod of the cluster, in each hierarchy of version 1 or in the one of version 2."""
+"""The cgroup that holds the cluster, in each hierarchy of version 1 or in the one of version 2.
+
+cuvil-cluster          as much processor time as 32 busy host processes, so that tests beside it do not starve it
+├── kubepods           made by kubelet: every pod
+└── system             the host processes: under contention they and the pods get half each
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from e2e.cluster.errors import ClusterError
@@ -11,6 +17,11 @@ from e2e.cluster.processes import alive, stop
 from e2e.cluster.settings import CGROUP
 
 ROOT = Path("/sys/fs/cgroup")
+SYSTEM = f"{CGROUP}/system"
+SHARES = 32 * 1024
+"""Version 1: a host process outside any cgroup counts 1024."""
+WEIGHT = 1000
+"""Version 2: a cgroup counts 100 unless told otherwise."""
 
 
 def hierarchies() -> list[Path]:
@@ -21,11 +32,30 @@ def hierarchies() -> list[Path]:
 
 
 def ensure() -> None:
-    """Makes our cgroup in each hierarchy; kubelet refuses a root that is absent."""
+    """Makes our cgroup in each hierarchy, since kubelet refuses a root that is absent, and gives it its weight."""
     for hierarchy in hierarchies():
         (hierarchy / CGROUP).mkdir(exist_ok=True)
     if (ROOT / "cgroup.controllers").exists():
         _delegate()
+    processor = _processor()
+    for setting, value in (("cpu.shares", SHARES), ("cpu.weight", WEIGHT)):
+        if (processor / CGROUP / setting).exists():
+            (processor / CGROUP / setting).write_text(str(value))
+    (processor / SYSTEM).mkdir(exist_ok=True)
+
+
+def enlist(host_processes: Iterable[int]) -> None:
+    """Moves the processes, with all their threads, into `system`; one that has ended is passed over."""
+    for pid in host_processes:
+        try:
+            (_processor() / SYSTEM / "cgroup.procs").write_text(str(pid))
+        except OSError:
+            continue
+
+
+def _processor() -> Path:
+    """The hierarchy that shares out processor time."""
+    return ROOT if (ROOT / "cgroup.controllers").exists() else ROOT / "cpu"
 
 
 def remove() -> None:
@@ -46,7 +76,7 @@ def remove() -> None:
 
 
 def pids() -> list[int]:
-    """Every living process in a pod of the cluster."""
+    """Every living process in the cluster's cgroup."""
     found: set[int] = set()
     for hierarchy in hierarchies():
         for listing in (hierarchy / CGROUP).rglob("cgroup.procs"):

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.cluster import addons, cleanup, images, network, node, pki, preflight
+from e2e.cluster import addons, cgroups, cleanup, images, network, node, pki, preflight
 from e2e.cluster.commands import marked
 from e2e.cluster.errors import ClusterError
-from e2e.cluster.processes import running
+from e2e.cluster.processes import members, running
 from e2e.cluster.programs import Programs
 from e2e.cluster.progress import say
 from e2e.cluster.settings import API_PORT, MEMBER, Settings, from_environment
@@ -53,9 +53,12 @@ def _start(settings: Settings, programs: Programs) -> None:
     named = images.references(images.addon_images(programs))
     node.start_runtime(settings, named["pause"])
     images.load_addons(settings, programs)
+    cgroups.ensure()
     node.start_control_plane(settings, programs, kubectl)
     node.start_node(settings, programs, kubectl)
+    cgroups.enlist(members(settings))
     addons.start(settings, programs, kubectl, named)
+    cgroups.enlist(members(settings))
 
 
 def down(settings: Settings) -> None:

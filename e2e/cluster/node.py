@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from e2e.cluster import cgroups
 from e2e.cluster.commands import attempt, run
 from e2e.cluster.network import masquerade_all
 from e2e.cluster.processes import Process, ensure, watch
@@ -66,7 +65,6 @@ def start_control_plane(settings: Settings, programs: Programs, kubectl: Kubectl
 
 def start_node(settings: Settings, programs: Programs, kubectl: Kubectl) -> None:
     """kubelet and kube-proxy; returns when the node is Ready."""
-    cgroups.ensure()
     _write(settings.state / "kubelet.json", json.dumps(kubelet_configuration(settings.state), indent=1))
     _write(settings.state / "proxy.json", json.dumps(proxy_configuration(settings.state), indent=1))
     kubelet, proxy = node_processes(settings, programs)
