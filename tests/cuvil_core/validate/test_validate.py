@@ -182,3 +182,16 @@ def test_slow_works_are_timed_less_often() -> None:
     assert few.runs == 51 and few.p50_ms == 1_000
     least, _ = measure_pair(tick, None, clock=lambda: now[0], budget=1)
     assert least.runs == 20
+
+
+def test_magnitude_is_that_of_all_cases(tmp_path: Path) -> None:
+    """A case whose output nearly vanishes is judged by the output's magnitude in the other cases."""
+    x = np.array([[1.0, 1.0, 1.0], [1e-6, 0.0, 0.0]], np.float32)
+    y = handmade.expected(x)[0]
+    off = y[1:] + np.float32(1e-7)
+    manifest = load(handmade.artifact()).artifact.manifest
+    np.savez(tmp_path / "both.npz", **{"0/x": x[:1], "0/y": y[:1], "1/x": x[1:], "1/y": off})
+    np.savez(tmp_path / "one.npz", x=x[1:], y=off)
+    both, one = (read_golden(tmp_path / f"{name}.npz", manifest) for name in ("both", "one"))
+    assert check(load(handmade.artifact()), None, QUICK, model_sha256="", golden=both).report.passed
+    assert not check(load(handmade.artifact()), None, QUICK, model_sha256="", golden=one).report.passed
