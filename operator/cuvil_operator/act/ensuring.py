@@ -64,6 +64,10 @@ class Ensuring:
         self._remember(key, _Applied(wanted, _digest(_essence(stored)), self._clock.monotonic()))
         return live is None or stored["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]
 
+    def forget(self, resource: Resource, namespace: str, name: str) -> None:
+        """Know nothing of a document that is being deleted, so that it is applied when it is wanted again."""
+        self._applied.pop((resource, namespace, name), None)
+
     def _is_fresh(self, before: _Applied | None, wanted: str) -> bool:
         same = before is not None and before.wanted == wanted
         return same and before is not None and self._clock.monotonic() - before.at < TRUSTED_SECONDS

@@ -190,6 +190,7 @@ class Performer:
             live = await self._kubernetes.get(resource, turn.seen.namespace, name)
         if live is None or turn.seen.uid not in _owner_uids(live) or "deletionTimestamp" in live["metadata"]:
             return False
+        self._ensuring.forget(resource, turn.seen.namespace, name)
         return await self._kubernetes.delete(resource, turn.seen.namespace, name, live["metadata"]["uid"])
 
     # Traffic and what tells of it
