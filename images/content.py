@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from images.keep_rooms import reachable, rooms
+from images.keep_rooms import ALWAYS, reachable, rooms
 
 TREE = Path(__file__).resolve().parent.parent
 SOURCES = {"cuvil_core": TREE, "cuvil_operator": TREE / "operator"}
 """Product package → the folder that it lies in."""
 NAMES = ("operator", "runtime", "compiler")
 ENTRIES = {"runtime": ("cuvil_core.serving",), "operator": ("cuvil_operator",), "compiler": ()}
-"""The modules that an image runs; none means that it holds the whole product."""
+"""The modules that an image runs; none means that it holds the whole compiler."""
 
 
 def key(name: str, base: str) -> str:
@@ -32,16 +32,19 @@ def files(name: str) -> list[Path]:
 
 
 def _product(name: str) -> Iterator[Path]:
-    """The product's files of the kept rooms, or all of them."""
-    kept = rooms(reachable(tuple(SOURCES.values()), ENTRIES[name])) if ENTRIES[name] else None
-    packages = {room.partition("/")[0] for room in kept or ()}
-    if kept is None:
+    """The product's files that the image keeps: of the compiler's half all, else the rooms of its entry points."""
+    if not ENTRIES[name]:
         yield TREE / "cuvil.py"
-    for package, folder in SOURCES.items():
-        for file in (folder / package).rglob("*"):
-            inside = file.relative_to(folder / package).parts
-            room = f"{package}/{inside[0].removesuffix('.py')}"
-            whole = kept is None or (package in packages and inside in (("__init__.py",), ("py.typed",)))
-            wanted = whole or room in (kept or ())
-            if wanted and file.is_file() and "__pycache__" not in inside:
+        yield from _files_below(TREE / "cuvil_core")
+        return
+    kept = rooms(reachable(tuple(SOURCES.values()), ENTRIES[name]))
+    for package in sorted({room.partition("/")[0] for room in kept}):
+        folder = SOURCES[package] / package
+        for file in _files_below(folder):
+            first = file.relative_to(folder).parts[0]
+            if first in ALWAYS or f"{package}/{first.removesuffix('.py')}" in kept:
                 yield file
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    yield from (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)

@@ -68,9 +68,11 @@ def test_key_follows_the_base_and_the_files(tmp_path: Path, monkeypatch: pytest.
     assert content.key("runtime", "base:1") != first
 
 
-def test_operator_change_keeps_the_runtime_tag() -> None:
-    """The runtime's tag depends on no file of the controller: a new controller must not make new revisions."""
-    assert not [file for file in content.files("runtime") if "cuvil_operator" in file.parts]
+@pytest.mark.parametrize("name", ["runtime", "compiler"])
+def test_operator_change_keeps_other_tags(name: str) -> None:
+    """A new controller must not make new revisions or compile again: the other tags depend on no file of it."""
+    assert not [file for file in content.files(name) if "cuvil_operator" in file.parts]
+    assert any("cuvil_core" in file.parts for file in content.files(name))
 
 
 def test_pieces_are_those_of_the_toolchain() -> None:
