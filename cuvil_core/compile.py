@@ -101,7 +101,7 @@ def build(program: Program, variant: Variant) -> bytes:
 
 
 def _toolchain_folder() -> Path:
-    """Where the C compiler keeps what it builds once: in the cache, or among temporary files where that is read-only."""
+    """Where the C compiler keeps what it builds once: in the cache, or among temporary files where it is read-only."""
     folder = cache_dir() / "toolchain"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -131,13 +131,13 @@ def share_weights(programs: Mapping[str, Program]) -> tuple[dict[str, Program], 
 def facts_of(graph: Graph, programs: Mapping[str, Program], variants: tuple[Variant, ...]) -> dict[str, Any]:
     """Counts and texts for reports and error sentences."""
     best = programs[variants[-1].name]
-    bounds = {symbol.name: [symbol.least, symbol.greatest] for symbol in graph.symbols}
+    bounds: dict[str, list[int | None]] = {one.name: [one.least, one.greatest] for one in graph.symbols}
     return {
         "ops": len([op for op in graph.ops if op.name != "constant"]),
         "kernels": len(best.kernels),
         "launches": len(best.statements),
         "weight_bytes": len(best.weights),
-        "arena_bytes_at_least": arena_bytes(best, {name: low for name, (low, _) in bounds.items()}),
+        "arena_bytes_at_least": arena_bytes(best, {symbol.name: symbol.least for symbol in graph.symbols}),
         "arena_bytes_at_most": _arena_at_most(best, bounds),
         "guards": [*map(str, graph.guards), f"that all sizes stay below {LARGEST} bytes"],
         "symbols": [symbol.name for symbol in graph.symbols],
@@ -154,7 +154,7 @@ def arena_bytes(program: Program, symbols: Mapping[str, int]) -> int:
 
 def _arena_at_most(program: Program, bounds: Mapping[str, list[int | None]]) -> int | None:
     """None where a symbol has no upper bound."""
-    greatest = {name: high for name, (_, high) in bounds.items() if high is not None}
+    greatest = {name: pair[1] for name, pair in bounds.items() if pair[1] is not None}
     return arena_bytes(program, greatest) if len(greatest) == len(bounds) else None
 
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuvil_core.ir import Dim, DType
-from cuvil_core.kernel_ir import Axis, AxisIndex, Binary, Expr, Index, Literal, Select, Store, Use, Within
-from cuvil_core.kernel_ir.kernel import Access
+from cuvil_core.kernel_ir import Access, Axis, AxisIndex, Binary, Expr, Index, Literal, Select, Store, Use, Within
 from cuvil_core.lowering.compose import Composer
 from cuvil_core.lowering.placement import Indices, Placement
 from cuvil_core.lowering.vanishing import vanishes

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from cuvil_core.ir import Dim
 from cuvil_core.kernel_ir import Axis, Fold, Index, Map, Reducer, Store
@@ -30,7 +31,7 @@ def collapse_fold(statement: Fold) -> Fold:
 
 
 def _pairs(axes: Sequence[Axis]) -> list[tuple[Axis, Axis]]:
-    return list(zip(axes, axes[1:], strict=False))
+    return list(pairwise(axes))
 
 
 def _together(statement: Map | Fold, outer: Axis, inner: Axis) -> bool:

@@ -1,10 +1,10 @@
 """What all contractions share: the epilogue over the accumulator, and the way out when it cannot stand there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuvil_core.ir import Op, Value
-from cuvil_core.kernel_ir import Accumulator, Axis, Contraction, Expr, Schedule, Store, Within
+from cuvil_core.kernel_ir import Accumulator, Axis, Contraction, Expr, Schedule, Store, Tail, Use, Within
 from cuvil_core.lowering.axes import store
 from cuvil_core.lowering.compose import Body, Composer, Unfused
 from cuvil_core.lowering.maps import inner_results, write_groups
@@ -65,5 +65,7 @@ def _epilogue(
 def _launch(
     world: World, composer: Composer, frame: Frame, schedule: Schedule, stores: tuple[Store, ...]
 ) -> None:
+    if any(buffer.use is Use.UPDATE for buffer in composer.parameters.declared()):
+        schedule = replace(schedule, tail=Tail.SMALLER)  # a tile that is computed twice would read its own result
     statement = Contraction(frame.axes, frame.reduce_axes, frame.left, frame.right, stores)
     world.launch(frame.kind, statement, schedule, composer.parameters)

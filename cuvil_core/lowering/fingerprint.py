@@ -8,7 +8,7 @@ from cuvil_core.ir import Dim
 from cuvil_core.kernel_ir import Kernel, Schedule
 from cuvil_core.kernel_ir.expressions import Expr
 
-_SHARED = Expr.__args__  # type: ignore[attr-defined]
+_SHARED = Expr.__args__
 
 
 def fingerprint(kernel: Kernel, schedule: Schedule) -> Hashable:

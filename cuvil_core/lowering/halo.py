@@ -27,7 +27,7 @@ def zero_borders(world: "World", place: Placement) -> None:
     parameters = Parameters(world.buffers)
     name = parameters.name(place, Use.WRITE)
     spatial = place.shape[2:]
-    body = []
+    body: list[Map] = []
     for axis, (low, high) in enumerate(place.layout.halo):
         for first, count in ((Dim.of(0), low), (spatial[axis] + low, high)):
             if count:

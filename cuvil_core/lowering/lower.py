@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from cuvil_core.ir import Graph, Op
-from cuvil_core.lowering import expressions
 from cuvil_core.lowering.convs import lower_conv
 from cuvil_core.lowering.dots import lower_dot
 from cuvil_core.lowering.folds import lower_fold
@@ -12,8 +11,6 @@ from cuvil_core.lowering.world import World
 from cuvil_core.program import Port, Program
 from cuvil_core.scheduling import Choice, Decisions, Strategy
 from cuvil_core.scheduling.units import root_of
-
-assert expressions.all_of, "the table of expressions is filled on import"
 
 Builder = Callable[[World, Op, Choice], None]
 

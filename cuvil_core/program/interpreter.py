@@ -63,7 +63,8 @@ def _allocate(program: Program, inputs: Mapping[str, Array], symbols: Mapping[st
     sizes = [rounded(life.buffer.bytes.evaluate(symbols)) for life in lives]
     places, total = offsets(lives, sizes)
     arena = np.full(total, POISON, np.uint8)
-    found = {life.buffer.name: _view(arena, place, life.buffer, symbols) for life, place in zip(lives, places, strict=True)}
+    placed = zip(lives, places, strict=True)
+    found = {life.buffer.name: _view(arena, place, life.buffer, symbols) for life, place in placed}
     weights = np.frombuffer(program.weights, np.uint8)
     for buffer in program.buffers:
         if buffer.role is Role.INPUT:

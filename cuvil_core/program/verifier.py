@@ -23,9 +23,9 @@ def verify(program: Program) -> None:
         raise InternalError(f"{fault}; report this as a fault of Cuvil.")
     written: set[str] = set()
     for position, launch in enumerate(program.statements):
-        fault = next(_faults_of_launch(program, launch, written), None)
-        if fault is not None:
-            raise InternalError(f"{fault}; report this as a fault of Cuvil:\n{_window(program, position)}")
+        wrong = next(_faults_of_launch(program, launch, written), None)
+        if wrong is not None:
+            raise InternalError(f"{wrong}; report this as a fault of Cuvil:\n{_window(program, position)}")
     missing = [one.name for one in program.of_role(Role.OUTPUT) if one.name not in written and one.size.constant != 0]
     if missing or len(list(program.of_role(Role.OUTPUT))) != len(program.outputs):
         raise InternalError(f"Output buffers {missing} are never written; report this as a fault of Cuvil.")

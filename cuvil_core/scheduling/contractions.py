@@ -1,20 +1,20 @@
 """Kernels and loops of convolutions and dots.
 
-Axis names, shared with lowering: n image, g group, op panel of output channels, oj block in the panel, oc lane, o0 o1 …
-output position, p position in the flattened image, ib block of input channels, ic lane, i input channel, k0 k1 … window;
-for dots b0 … batch, m0 … rows, np panel of columns, nj block, nc lane, r0 … reduced.
+Axis names, shared with lowering: n image, g group, op panel of output channels, oj block in the panel, oc lane,
+o0 o1 … output position, p position in the flattened image, ib block of input channels, ic lane, i input channel,
+k0 k1 … window; for dots b0 … batch, m0 … rows, np panel of columns, nj block, nc lane, r0 … reduced.
 """
 
 import math
 from dataclasses import dataclass
 
 from cuvil_core.ir import Dim, Op, product
-from cuvil_core.kernel_ir import Schedule
+from cuvil_core.kernel_ir import Schedule, Tail
 from cuvil_core.scheduling.decisions import Choice, Strategy
 from cuvil_core.scheduling.layout import BLOCKED, LANES, PLAIN, Layout
 from cuvil_core.scheduling.loops import nominal
 from cuvil_core.scheduling.machine import Machine
-from cuvil_core.scheduling.tiles import RegisterTile, best_tile, shared_panels
+from cuvil_core.scheduling.tiles import SYMBOLIC_POINTS, RegisterTile, best_tile, shared_panels
 
 STRIP_BYTES = 128 << 10
 """Rows of the left operand that are worked off before the next panel: they stay in the second-level cache."""
@@ -91,21 +91,28 @@ def conv_schedule(conv: ConvShape, choice: Choice, input_layout: Layout, output:
     return Choice(choice.strategy, choice.reason, choice.input_layout, panels, schedule)
 
 
+def row_axis(conv: ConvShape) -> int:
+    """The spatial axis along which register tiles lie: the innermost that is not 1."""
+    rank = len(conv.window)
+    return next((axis for axis in reversed(range(rank)) if conv.image[axis] != 1), rank - 1)
+
+
 def _direct(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int, Schedule]:
     rank = len(conv.window)
-    row = f"o{rank - 1}"
+    at = row_axis(conv)
+    row = f"o{at}"
     blocks = _blocks(conv) // (conv.groups if strategy is Strategy.GROUPED else 1)
-    panels = shared_panels(conv.image[-1], blocks)
-    tile = best_tile(conv.image[-1], panels, machine)
+    panels = shared_panels(conv.image[at], blocks)
+    tile = best_tile(conv.image[at], panels, machine)
     outer = ("n", "g", "op") if strategy is Strategy.GROUPED else ("n", "op")
-    rows = tuple(f"o{axis}" for axis in range(rank - 1))
+    rows = tuple(f"o{axis}" for axis in range(rank) if axis != at)
     window = tuple(f"k{axis}" for axis in range(rank))
     reduced = ("i", *window) if strategy is Strategy.STEM else ("ib", *window, "ic")
-    if rows:
+    if any(conv.image[axis] != 1 for axis in range(rank) if axis != at):
         return panels, _tiled((*outer, *rows, "oj", row, "oc", *reduced), len(outer) + len(rows), row, tile)
     length = max(tile.points, 8 * tile.points)
-    order = (*outer, row, "oj", row, "oc", *reduced)
-    return panels, _tiled(order, len(outer) + 1, row, tile, ((row, length),))
+    order = (*outer, *rows, row, "oj", row, "oc", *reduced)
+    return panels, _tiled(order, len(outer) + len(rows) + 1, row, tile, ((row, length),))
 
 
 def _pointwise(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int, Schedule]:
@@ -125,20 +132,22 @@ def strip(points: int, depth: int, tile: RegisterTile, machine: Machine) -> int:
 
 
 def _depthwise(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[int, Schedule]:
-    rank = len(conv.window)
-    rows = tuple(f"o{axis}" for axis in range(rank - 1))
-    width = nominal(conv.image[-1])
-    most = 14 // machine.halves
-    points = min(range(min(most, max(1, width)), 0, -1), key=lambda count: (-(-width // count), count))
-    order = ("n", "op", *rows, f"o{rank - 1}", "oc", *(f"k{axis}" for axis in range(rank)))
+    rank, at = len(conv.window), row_axis(conv)
+    rows = tuple(f"o{axis}" for axis in range(rank) if axis != at)
+    width, most = conv.image[at].constant, 14 // machine.halves
+    points = min(SYMBOLIC_POINTS, most)
+    if width is not None:
+        points = min(range(min(most, max(1, width)), 0, -1), key=lambda count: (-(-width // count), count))
+    order = ("n", "op", *rows, f"o{at}", "oc", *(f"k{axis}" for axis in range(rank)))
     # Unrolled taps share their inputs, and up to nine weights stay in registers.
-    unrolled = range(rank) if math.prod(conv.window) <= 9 else range(rank - 1, rank)
+    unrolled = range(rank) if math.prod(conv.window) <= 9 else range(at, at + 1)
     return 1, Schedule(
         order,
         2 + len(rows),
         vector="oc",
-        registers=((f"o{rank - 1}", points),),
+        registers=((f"o{at}", points),),
         unroll=tuple((f"k{axis}", conv.window[axis]) for axis in unrolled),
+        tail=Tail.OVERLAP,
         flush_denormals=True,
     )
 
@@ -167,6 +176,7 @@ def _tiled(
         tiles,
         vector="oc",
         registers=(("oj", tile.panels), (row, tile.points)),
+        tail=Tail.OVERLAP,
         flush_denormals=True,
     )
 
@@ -214,11 +224,10 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
     last = f"m{len(rows) - 1}"
     reduced = tuple(f"r{axis}" for axis in range(len(dot.depth)))
     length = strip(nominal(count), nominal(depth), tile, machine)
-    if rows:
-        order = (*batch, *outer, last, "np", "nj", last, "nc", *reduced)
-        registers = (("nj", tile.panels), (last, tile.points))
-        tiles: tuple[tuple[str, int], ...] = ((last, length),)
-    else:
+    order = (*batch, *outer, last, "np", "nj", last, "nc", *reduced)
+    registers: tuple[tuple[str, int], ...] = (("nj", tile.panels), (last, tile.points))
+    tiles: tuple[tuple[str, int], ...] = ((last, length),)
+    if not rows:
         order, registers, tiles = (*batch, "np", "nj", "nc", *reduced), (("nj", tile.panels),), ()
     schedule = Schedule(
         order,
@@ -226,6 +235,7 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
         tiles,
         vector="nc",
         registers=registers,
+        tail=Tail.OVERLAP,
         flush_denormals=True,
     )
     return Choice(Strategy.DOT, "one axis of rows" if dot.flat else "", PLAIN, panels, schedule)

@@ -6,14 +6,12 @@ from cuvil_core.ir import Dim, product
 from cuvil_core.kernel_ir import Axis, Fold, Index, Map, Schedule
 from cuvil_core.kernel_ir.kernel import loads
 
-NOMINAL = 32
-"""Extent that a symbol is given when work is estimated."""
-PARALLEL_WORK = 8192
-"""Elements below which a launch stays on one thread: a hand-over costs about as much as 2,000 of them."""
-STRIP = 2048
-"""Elements of a share's unit where one long axis is all there is."""
+NOMINAL = 256
+"""Extent that a symbol is given when sizes are estimated: images have this many rows, sequences this many tokens."""
+UNIT = 1024
+"""Points of the smallest share that a thread takes: below, finding out which share it is costs more than the work."""
 SHARES = 16
-"""Leading loops are flattened until they have this many turns, so that even shares stay even."""
+"""Leading loops are flattened until they surely have this many turns, so that even shares stay even."""
 
 
 def nominal(extent: Dim) -> int:
@@ -21,9 +19,9 @@ def nominal(extent: Dim) -> int:
     return extent.constant if extent.constant is not None else extent.evaluate(dict.fromkeys(extent.symbols, NOMINAL))
 
 
-def work(axes: Iterable[Axis]) -> int:
-    """Points of the axes at nominal sizes."""
-    return max(0, nominal(product(axis.extent for axis in axes)))
+def least(extent: Dim) -> int:
+    """What the extent is at least, 1 when that is not known."""
+    return max(1, extent.least or 1)
 
 
 def width_of(itemsizes: Iterable[int]) -> int:
@@ -67,20 +65,28 @@ def schedule_fold(statement: Fold) -> Schedule:
 def _split(
     statement: Map | Fold, axes: Sequence[Axis], order: list[str], vector: str | None, inner: tuple[str, ...]
 ) -> Schedule:
-    total = work((*axes, *statement.reduce_axes))
-    extents = {axis.name: nominal(axis.extent) for axis in axes}
+    """Share the leading loops; an axis whose turns are too small to be shares is cut into strips, once."""
+    extents = {axis.name: axis.extent for axis in axes}
+    below = nominal(product(axis.extent for axis in (*axes, *statement.reduce_axes)))
+    turns, parallel, names = 1, 0, list(order)
     tiles: tuple[tuple[str, int], ...] = ()
-    parallel = 0
-    if total >= PARALLEL_WORK and order:
-        turns = 1
-        while parallel < len(order) - (order[-1] == vector) and turns < SHARES:
-            turns *= extents[order[parallel]]
-            parallel += 1
-        if turns < 2 and extents[order[-1]] >= 2 * STRIP:
-            order = [*order[:-1], order[-1], order[-1]]
-            tiles = ((order[-1], STRIP),)
-            parallel = len(order) - 1
-    return Schedule((*order, *inner), parallel, tiles, vector=vector, width=_width(statement))
+    for axis in order:
+        if turns >= SHARES or below < 2 * UNIT:
+            break
+        below //= max(1, nominal(extents[axis]))
+        if below < UNIT:
+            strip = -(-(UNIT // max(1, below)) // STRIP) * STRIP if axis == vector else UNIT // max(1, below)
+            if nominal(extents[axis]) > strip:
+                names.insert(parallel, axis)
+                tiles, parallel = ((axis, strip),), parallel + 1
+            break
+        turns *= least(extents[axis])
+        parallel += 1
+    return Schedule((*names, *inner), parallel, tiles, vector=vector, width=_width(statement))
+
+
+STRIP = 256
+"""Strips along the lanes are multiples of this many elements."""
 
 
 def _width(statement: Map | Fold) -> int:
@@ -101,7 +107,7 @@ def _reduced_vector(statement: Fold, reduced: Sequence[Axis]) -> str | None:
     """A reduced axis along which every load steps by one or not at all."""
     indices = [load.access.index for load in loads(statement)]
     for axis in reversed(reduced):
-        if (axis.extent.constant or NOMINAL) >= 8 and any(_is(index, axis.name, 1) for index in indices):
+        if nominal(axis.extent) >= 8 and any(_is(index, axis.name, 1) for index in indices):
             fits = all(_is(index, axis.name, 1) or _is(index, axis.name, 0) for index in indices)
             return axis.name if fits else None
     return None

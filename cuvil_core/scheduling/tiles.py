@@ -4,15 +4,14 @@ One step of the reduction for a tile of t points by b blocks of 16 channels take
 
     max(t·b·h / 2,  (t + b·h) / 2,  4)  cycles        h = registers a block (1 on AVX-512, 2 on AVX2)
 
-two FMAs a cycle, two loads a cycle (t broadcasts, b·h vectors; the broadcasts of a single block fold into the FMAs), and
-the latency of a chain of FMAs. A row of w points is w // t tiles and one smaller tile for the rest.
+two FMAs a cycle, two loads a cycle (t broadcasts, b·h vectors; the broadcasts of a single block fold into the FMAs),
+and the latency of a chain of FMAs. A row of w points is ceil(w / t) tiles: the last one overlaps its neighbour.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cuvil_core.ir import Dim
-from cuvil_core.scheduling.loops import nominal
 from cuvil_core.scheduling.machine import Isa, Machine
 
 LATENCY = 4
@@ -20,9 +19,9 @@ LATENCY = 4
 TILE_START = 0.25
 """Cycles a step that a tile costs beyond the model (loop, address, epilogue), so that equal costs favour few tiles."""
 PANELS = (1, 2, 3, 4, 6)
-SYMBOLIC_POINTS = 8
-"""Points of a tile along an extent that is not known: each length below needs code of its own, and 16 accumulators
-(8 × 2 blocks) hide the latency already."""
+SYMBOLIC_POINTS = 7
+"""Points of a tile along an extent that is not known: image widths are 7·2^k as often as 5·2^k, and the last tile of a
+row overlaps its neighbour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,9 @@ def best_tile(points: Dim, panels: int, machine: Machine) -> RegisterTile:
 
 
 def _best(points: Dim, blocks: int, machine: Machine) -> RegisterTile:
-    most = nominal(points) if points.constant is not None else min(nominal(points), SYMBOLIC_POINTS)
-    tiles = _candidates(most, tuple(panels for panels in PANELS if blocks % panels == 0), machine)
-    return min(tiles, key=lambda tile: _cost(tile, nominal(points), machine))
+    panels = tuple(count for count in PANELS if blocks % count == 0)
+    row = points.constant if points.constant is not None else SYMBOLIC_POINTS
+    return min(_candidates(max(1, row), panels, machine), key=lambda tile: _cost(tile, max(1, row), machine))
 
 
 def _candidates(points: int, panels: tuple[int, ...], machine: Machine) -> Iterator[RegisterTile]:
@@ -72,7 +71,4 @@ def _candidates(points: int, panels: tuple[int, ...], machine: Machine) -> Itera
 
 def _cost(tile: RegisterTile, points: int, machine: Machine) -> float:
     """Cycles of one step of the reduction for a row, a block of channels."""
-    full, rest = divmod(max(1, points), tile.points)
-    cost = full * step_cost(tile.points, tile.panels, machine)
-    cost += step_cost(rest, tile.panels, machine) if rest else 0
-    return cost / tile.panels
+    return -(-points // tile.points) * step_cost(tile.points, tile.panels, machine) / tile.panels

@@ -1,4 +1,4 @@
-"""One graph, three answers: NumPy reference, program interpreter, compiled code; and a small language to write graphs."""
+"""One graph, three answers: reference, program interpreter, compiled code; and a small language to write graphs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -70,8 +70,8 @@ def _prepare(program: Program, symbols: dict[str, str]) -> str:
 
 def _run(program: Program) -> str:
     lines = [
-        "int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const *outputs, const void *weights,",
-        "                  void *arena, cuvil_pool *pool)",
+        "int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const *outputs,",
+        "                  const void *weights, void *arena, cuvil_pool *pool)",
         "{",
         "    (void)symbols, (void)inputs, (void)outputs, (void)weights, (void)arena;",
         "    int64_t offsets[PLACES];",
@@ -113,7 +113,8 @@ def _launch(
     yield f"        void *const buffers[] = {{{addresses}}};"
     yield f"        const int64_t values[] = {{{values}}};"
     yield f"        PROFILE_BEGIN({position})"
-    yield f"        cuvil_launch_kernel(pool, {kernel}, buffers, values, {kernel}_units(values), {kernel}_work(values));"
+    yield f"        const int64_t units = {kernel}_units(values), work = {kernel}_work(values);"
+    yield f"        cuvil_launch_kernel(pool, {kernel}, buffers, values, units, work);"
     yield f"        PROFILE_END({position})"
     yield "    }"
 

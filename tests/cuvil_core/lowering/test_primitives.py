@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graph_checks import Maker, check
 
 from cuvil_core.ir import DType, Graph, Payload
 from cuvil_core.lowering.compose import EXPRESSIONS
@@ -12,6 +11,7 @@ from cuvil_core.lowering.lower import STRATEGIES
 from cuvil_core.ops import OPS
 from cuvil_core.scheduling import Strategy
 from cuvil_core.scheduling.units import ROOTS
+from graph_checks import Maker, check
 
 BINDINGS = ({"N": 1, "H": 7}, {"N": 3, "H": 18})
 
@@ -79,7 +79,8 @@ def test_leaves(tmp_path: Path) -> None:
     make = Maker()
     x = make.input("x", "N", "H")
     n, h = x.shape
-    results = [make.op("iota", shape=(n, 3, h), axis=axis, dtype=dtype) for axis, dtype in ((2, DType.INT64), (0, DType.FLOAT32))]
+    kinds = ((2, DType.INT64), (0, DType.FLOAT32))
+    results = [make.op("iota", shape=(n, 3, h), axis=axis, dtype=dtype) for axis, dtype in kinds]
     results += [make.op("dim_vector", dims=(n, h * 2, 7)), make.constant(2, 3), make.numbers(True, DType.BOOL)]
     check(make.done(*results), BINDINGS, tmp_path)
 
