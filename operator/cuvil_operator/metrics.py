@@ -14,40 +14,57 @@ class Metrics:
     def __init__(self, version: str = "") -> None:
         self.registry = CollectorRegistry()
         self.reconcile = Histogram(
-            Metric.RECONCILE, "Time of one turn of one CuvilModel.", ["outcome"],
-            buckets=RECONCILE_BUCKETS, registry=self.registry,
+            Metric.RECONCILE,
+            "Time of one turn of one CuvilModel.",
+            ["outcome"],
+            buckets=RECONCILE_BUCKETS,
+            registry=self.registry,
         )
         self.writes = Counter(
-            Metric.WRITES.removesuffix("_total"), "Writes to the Kubernetes API.", ["kind", "verb", "result"],
+            Metric.WRITES.removesuffix("_total"),
+            "Writes to the Kubernetes API.",
+            ["kind", "verb", "result"],
             registry=self.registry,
         )
         self.queue_depth = Gauge(Metric.QUEUE_DEPTH, "CuvilModels that wait for a worker.", registry=self.registry)
         self.rollouts = Counter(
-            Metric.ROLLOUTS.removesuffix("_total"), "Rollouts that ended.", ["namespace", "model", "outcome"],
+            Metric.ROLLOUTS.removesuffix("_total"),
+            "Rollouts that ended.",
+            ["namespace", "model", "outcome"],
             registry=self.registry,
         )
         self.rollbacks = Counter(
-            Metric.ROLLBACKS.removesuffix("_total"), "Rollbacks by reason.", ["namespace", "model", "reason"],
+            Metric.ROLLBACKS.removesuffix("_total"),
+            "Rollbacks by reason.",
+            ["namespace", "model", "reason"],
             registry=self.registry,
         )
         self.detection = Histogram(
-            Metric.DETECTION, "From the samples that crossed the bound to weight 0.",
-            buckets=DETECTION_BUCKETS, registry=self.registry,
+            Metric.DETECTION,
+            "From the samples that crossed the bound to weight 0.",
+            buckets=DETECTION_BUCKETS,
+            registry=self.registry,
         )
         self.weight = Gauge(
-            Metric.MODEL_WEIGHT, "Actual share of the traffic, percent.", ["namespace", "model", "revision", "role"],
+            Metric.MODEL_WEIGHT,
+            "Actual share of the traffic, percent.",
+            ["namespace", "model", "revision", "role"],
             registry=self.registry,
         )
         self.phase = Gauge(
             Metric.MODEL_PHASE, "1 for the present phase.", ["namespace", "model", "phase"], registry=self.registry
         )
         self.quarantined = Gauge(
-            Metric.MODEL_QUARANTINED, "1 while the revision is quarantined.",
-            ["namespace", "model", "revision", "reason"], registry=self.registry,
+            Metric.MODEL_QUARANTINED,
+            "1 while the revision is quarantined.",
+            ["namespace", "model", "revision", "reason"],
+            registry=self.registry,
         )
         self.leader = Gauge("cuvil_operator_leader", "1 while this process holds the Lease.", registry=self.registry)
         self.watch_lag = Gauge(
-            "cuvil_operator_watch_lag_seconds", "Age of the oldest change that a watch has not told.", ["resource"],
+            "cuvil_operator_watch_lag_seconds",
+            "Age of the oldest change that a watch has not told.",
+            ["resource"],
             registry=self.registry,
         )
         Info("cuvil_operator", "Version of the controller.", registry=self.registry).info({"version": version})

@@ -1,8 +1,8 @@
 """One queue of keys, each at most once in it, never handed out twice at the same time.
 
-    add(k) while k waits        → nothing new: the coming turn sees the newest world anyway
-    add(k) while k is worked on → k waits again as soon as its turn ends
-    add_after(k, s)             → k waits in s seconds, or sooner if anything adds it
+add(k) while k waits        → nothing new: the coming turn sees the newest world anyway
+add(k) while k is worked on → k waits again as soon as its turn ends
+add_after(k, s)             → k waits in s seconds, or sooner if anything adds it
 """
 
 import asyncio

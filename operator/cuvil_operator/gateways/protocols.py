@@ -15,6 +15,7 @@ from cuvil_operator.conventions import EventKind
 Document = dict[str, Any]
 """A Kubernetes object as its JSON."""
 
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One kind of the Kubernetes API and where it lies."""

@@ -5,8 +5,6 @@ Takes the gateways and a key → gives one frozen Observed, or None where the mo
 Must not write, remember former looks, or judge what it sees.
 """
 
-
-
 from cuvil_operator.observe.observer import Look, Observer
 
 __all__ = ["Look", "Observer"]
