@@ -1,6 +1,7 @@
 """The command as users and Jobs run it: results, JSON, exit codes, one sentence for every error."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import handmade
 import web_server
 from cuvil_core.cli.arguments import COMMANDS, build_parser
 from cuvil_core.cli.main import main
-from cuvil_core.contract import Outcome, ValidationReport
+from cuvil_core.contract import ExitCode, Outcome, ValidationReport
 
 QUICK = ["--runs", "10", "--warm-up", "2"]
 
@@ -306,3 +307,17 @@ def test_run_as_a_module(tmp_path: Path) -> None:
         [*command, f"{tmp_path}/m.onnx", *QUICK], cwd=root, capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 12 and b"is off by" in done.stderr
+
+
+def test_the_reference_page_is_true() -> None:
+    """The page names every command, every exit code, and every variable that the code reads, and no other."""
+    root = Path(__file__).parents[3]
+    page = (root / "docs" / "reference" / "command-line.md").read_text()
+    assert set(re.findall(r"^\| `cuvil (\w+)", page, re.M)) == {name for name, _, _ in COMMANDS}
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.M)} == {*map(int, ExitCode), 130}
+    rooms = ("artifact", "cache", "cli", "fetching", "runtime", "serving", "validate", "front.py")
+    files = [
+        path for room in rooms for path in (root / "cuvil_core").glob(f"{room}/**/*.py" if "." not in room else room)
+    ]
+    used = {name for path in files for name in re.findall(r"\bCUVIL_[A-Z_]+\b", path.read_text())}
+    assert set(re.findall(r"\bCUVIL_[A-Z_]+\b", page)) == used
