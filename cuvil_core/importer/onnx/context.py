@@ -183,20 +183,20 @@ class Context:
         """The elements as dims; UnsupportedOpError where the model computes them from data."""
         if tensor.content is not None:
             return list(tensor.content.ravel())
-        raise UnsupportedOpError(f"{what} depend on the input's data; make them constants or functions of shapes")
+        raise UnsupportedOpError(f"it takes {what} from the input's data; make that a constant or a function of shapes")
 
     def ints(self, tensor: Tensor, what: str) -> list[int]:
         """The elements as fixed integers; UnsupportedOpError where they are not constant."""
         constants = [dim.constant for dim in self.dims(tensor, what)]
         if None in constants:
-            raise UnsupportedOpError(f"{what} depend on the input's shape; make them constants")
+            raise UnsupportedOpError(f"it takes {what} from the input's shape; make that a constant")
         return [constant for constant in constants if constant is not None]
 
     def floats(self, tensor: Tensor, what: str) -> list[float]:
         """The elements as numbers; UnsupportedOpError where they are not constant."""
         numbers = tensor.numbers()
         if numbers is None:
-            raise UnsupportedOpError(f"{what} are no constant of at most {MAX_CONTENT} elements; make them one")
+            raise UnsupportedOpError(f"it takes {what} not from a constant of at most {MAX_CONTENT} elements; make that one")
         return numbers
 
 

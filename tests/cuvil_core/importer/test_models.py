@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.models, pytest.mark.timeout(600)]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_models_give_what_onnx_runtime_gives(case: ModelCase) -> None:
-    """Each model gives ONNX Runtime's numbers on three shapes, as imported and as optimized."""
+    """Each model gives ONNX Runtime's numbers on three shapes when optimized, and on the first as imported."""
     path = Path(model_path(case.name))
     graph = load(path, case.specs)
     optimized, _ = run(graph, 2)
@@ -26,7 +26,7 @@ def test_models_give_what_onnx_runtime_gives(case: ModelCase) -> None:
         inputs = case.inputs(shape)
         want = dict(zip(names, session.run(None, inputs), strict=True))
         assert max(float(array.std()) for array in want.values()) > 1e-3, "the inputs must make the outputs vary"
-        for form in (graph, optimized):
+        for form in (graph, optimized) if shape == case.shapes[0] else (optimized,):
             got = reference.run(form, inputs)
             worst = max(excess(got[name], want[name]) for name in names)
             assert worst <= 1, f"{case.name} at {shape} is {worst:.3g} times the bound away"

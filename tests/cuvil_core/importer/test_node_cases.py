@@ -17,7 +17,7 @@ from cuvil_core.ir import Graph
 from cuvil_core.passes import run
 
 Arrays = list[np.ndarray[Any, Any]]
-LEAST_RIGHT = 700
+LEAST_RIGHT = 820
 """Cases that must be computed rightly; raise it when ops are added."""
 LOW_PRECISION = ("float16", "bfloat16")
 
@@ -54,7 +54,7 @@ def _load(model: onnx.ModelProto, inputs: Arrays) -> Graph:
     try:
         return load(model.SerializeToString())
     except UnsupportedOpError as error:
-        if "depend" not in str(error) and "constant" not in str(error):
+        if "make that" not in str(error):
             raise
         return load(_frozen(model, inputs).SerializeToString())
 
