@@ -49,6 +49,9 @@ ROOMS = {
     "cuvil_operator.render": "cuvil_operator.api cuvil_operator.facts cuvil_operator.promql cuvil_core.contract",
     "cuvil_operator.status": "cuvil_operator.api cuvil_operator.facts",
     "cuvil_operator.gateways": "",
+    "cuvil_operator.metrics": "",
+    "cuvil_operator.control": "cuvil_operator.facts cuvil_operator.gateways cuvil_operator.metrics",
+    "cuvil_operator.election": "cuvil_operator.gateways",
     "cuvil_operator.observe": (
         "cuvil_operator.api cuvil_operator.facts cuvil_operator.promql cuvil_operator.gateways cuvil_core.contract"
     ),

@@ -4,7 +4,6 @@ from cuvil_operator.gateways.protocols import Document
 from cuvil_operator.gateways.resources import LEASES, path_of
 from cuvil_operator.gateways.transport import ApiTransport, NotFound
 
-
 READ_SECONDS = 5.0
 
 
