@@ -1,9 +1,9 @@
 """Kills the controller with -9 right after each distinct write, and counts.
 
 Watches every kind that the operator writes. A write is distinct by what it did (kind, stage, phase, weights), not by
-how often. The process is killed from the node where that is this machine and the test is root; elsewhere its pod is
+how often. The process is killed where the node is this machine and the test is root; elsewhere its pod is
 deleted without grace, which ends it by SIGKILL as well. Then the pod is replaced, so that kubelet's restart backoff does
-not stretch the story; a new process takes the Lease over and goes on from what the cluster holds.
+not stretch the story; a new process takes the Lease and goes on from what the cluster holds.
 """
 
 import os
