@@ -2,7 +2,7 @@
 
 Watches every kind that the operator writes. A write is distinct by what it did (kind, stage, phase, weights), not by
 how often. The process is killed where the node is this machine and the test is root; elsewhere its pod is
-deleted without grace, which ends it by SIGKILL as well. Then the pod is replaced, so that kubelet's restart backoff does
+deleted without grace, which is SIGKILL as well. Then the pod is replaced, so that the restart backoff of kubelet does
 not stretch the story; a new process takes the Lease and goes on from what the cluster holds.
 """
 
