@@ -18,7 +18,7 @@ from pathlib import Path
 
 from e2e.cluster.errors import ClusterError
 from e2e.cluster.preflight import install
-from e2e.cluster.progress import step
+from e2e.cluster.progress import say, step
 from e2e.cluster.settings import REGISTRY, from_environment
 from images import base, content, pip_settings
 from images.buildah import Buildah, default_folder
@@ -71,6 +71,7 @@ def pushed(target: str) -> str | None:
 
 
 def _build(buildah: Buildah, name: str, target: str, base_name: str) -> None:
+    say(f"building the image {name} …")
     settings = pip_settings.read()
     with step(f"built the image {name}"), tempfile.TemporaryDirectory() as scratch:
         configuration = Path(scratch) / "pip.conf"

@@ -10,6 +10,8 @@ from e2e.cluster.cleanup import MOUNTS, mounts_below
 from e2e.cluster.commands import attempt, run
 from e2e.cluster.progress import say
 
+LIMIT_MIB = 16 << 10
+
 
 class Buildah:
     """Calls buildah on the store under `folder`; as a context one build at a time, which leaves no mount behind."""
@@ -28,11 +30,18 @@ class Buildah:
             say("another image build is at work; waiting for it")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._unmount()
+        self._bound()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._unmount()
         os.close(self._lock)
+
+    def _bound(self) -> None:
+        """Empties a store that has grown too large: every changed pin leaves its old layers behind."""
+        if int(run(["du", "-s", "--block-size=1M", "-x", self.folder], timeout=300).split()[0]) > LIMIT_MIB:
+            say(f"the images' layers exceed {LIMIT_MIB} MiB; starting with an empty store")
+            self("rmi", "--all", "--force", timeout=600)
 
     def _unmount(self) -> None:
         for point in mounts_below(self.folder, MOUNTS.read_text()):
