@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from cuvil_core.codegen.c.expressions import Scope, Value, as_mask, extremum
+from cuvil_core.codegen.c.expressions import as_mask, extremum
+from cuvil_core.codegen.c.scope import Scope, Value
 from cuvil_core.codegen.c.types import element_type, literal_text, vector_type
 from cuvil_core.errors import InternalError
 from cuvil_core.ir import DType

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from cuvil_core.codegen.c.dims import ZERO, Symbols
-from cuvil_core.codegen.c.expressions import Scope, Value, emit, holds, place_conditions, step_of, to_memory
+from cuvil_core.codegen.c.expressions import emit, know, to_memory
 from cuvil_core.codegen.c.folding import Partial, first_lane, join_lanes, join_partials, start, step
 from cuvil_core.codegen.c.loops import Turn, Writer, full_range
+from cuvil_core.codegen.c.memory import holds, place_conditions, step_of
+from cuvil_core.codegen.c.scope import Scope, Value
 from cuvil_core.codegen.c.types import pointer, variable, vector_type
 from cuvil_core.ir import Dim
 from cuvil_core.kernel_ir import Combine, Contraction, Fold, Map, Schedule, Statement, Store
@@ -67,6 +69,7 @@ class Emitter:
             self._store(store, value, scope)
 
     def _store(self, store: Store, value: Value, scope: Scope) -> None:
+        know([value for i in (store.access.index, *(w.index for w in store.within)) for value in i.computed], scope)
         index = scope.place(store.access.index)
         text, kind = to_memory(value, scope), vector_type(value.dtype, scope.lanes)
         place = scope.element(store.access.buffer, index)
