@@ -82,7 +82,7 @@ class World:
         """Push a model file to a repository of the registry."""
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         uri = f"oci://{self.addresses.registry}/{repository}:{digest[:12]}"
-        command = [sys.executable, "-m", "cuvil_core.cli", "push", str(path), uri, "--insecure-registry"]
+        command = [sys.executable, "-m", "cuvil_core.cli.main", "push", str(path), uri, "--insecure-registry"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if done.returncode:
             raise StoryError(f"pushing {path.name} to {uri} failed: {done.stderr.strip()[-500:]}")
