@@ -26,7 +26,7 @@ from enum import StrEnum
 from cuvil_operator.api import CuvilModelStatus, LastCommand, QuarantineEntry
 from cuvil_operator.conventions import EventKind, Phase, Reason, Verb
 from cuvil_operator.decide import proof, rollback
-from cuvil_operator.decide.look import Look, noted
+from cuvil_operator.decide.look import Look, brief, noted
 from cuvil_operator.decide.plan import rolling_back
 from cuvil_operator.facts import Decision, EmitEvent
 
@@ -136,8 +136,9 @@ def _abort(look: Look, revision: str) -> Answer:
         return _refuse(look, f"revision {revision} is stable; change the spec to leave it")
     if memory.revision == revision and revision:
         message = f"revision {revision} was aborted by command before it had traffic"
-        entry = QuarantineEntry(revision, Reason.ABORTED.value, message, look.now)
-        return Answer(Result.DONE, message, replace(memory, quarantine=(entry, *memory.quarantine), paused=None))
+        entry = QuarantineEntry(revision, Reason.ABORTED.value, brief(message), look.now)
+        kept = (entry, *memory.quarantine)[: rollback.QUARANTINE_LIMIT]
+        return Answer(Result.DONE, message, replace(memory, quarantine=kept, paused=None))
     return _refuse(look, _unknown(look, revision))
 
 

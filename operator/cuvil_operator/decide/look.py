@@ -12,6 +12,8 @@ from cuvil_operator.facts import Action, Decision, EmitEvent, Observed, Said
 
 TIMELINE_LIMIT = 40
 """Entries kept of one rollout; the oldest go first."""
+MESSAGE_LIMIT = 500
+"""Characters of a message kept in timeline and quarantine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,15 @@ class Look:
         )
 
 
+def brief(message: str) -> str:
+    """Cut what is kept in lists: a Job's message may have 4 KiB, and a status must stay small."""
+    return message if len(message) <= MESSAGE_LIMIT else f"{message[: MESSAGE_LIMIT - 2]} …"
+
+
 def noted(memory: CuvilModelStatus, at: datetime, reason: Reason, message: str) -> CuvilModelStatus:
     """Add one entry to the timeline."""
-    return replace(memory, timeline=(*memory.timeline, TimelineEntry(at, reason.value, message))[-TIMELINE_LIMIT:])
+    entry = TimelineEntry(at, reason.value, brief(message))
+    return replace(memory, timeline=(*memory.timeline, entry)[-TIMELINE_LIMIT:])
 
 
 def _retried_at(seen: Observed) -> datetime | None:

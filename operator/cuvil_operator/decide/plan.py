@@ -113,7 +113,11 @@ def _share(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus, canary:
         return Plan(kept, pods.canary, alone, _routed(seen, alone), _unrouted(seen))
     share = weight if routed else pods.share
     weights = ((stable.revision, 100 - share), (canary.revision, share))
-    reached = _routed(seen, weights) and held.ready >= pods.stable
+    if routed:
+        reached = _routed(seen, weights) and held.ready >= pods.stable
+    else:
+        # pods are compared, not their percents: rounding must not decide whether a step is reached
+        reached = seen.route.open and (held.ready, have.ready) == (pods.stable, pods.canary)
     # by pod count stable gives up pods only when the Service lets the canary's share in
     return Plan(pods.stable if routed or seen.route.open else whole, pods.canary, weights, reached, _unrouted(seen))
 
@@ -156,4 +160,4 @@ def _routed(seen: Observed, weights: Weights) -> bool:
 
 
 def _unrouted(seen: Observed) -> str:
-    return "the weights are on their way" if seen.route.accepted else f"the route is refused: {seen.route.message}"
+    return "the weights are on their way" if seen.route.accepted else f"the route is not in force: {seen.route.message}"

@@ -12,7 +12,8 @@ from cuvil_core.contract import ExitCode
 from cuvil_operator.api import QuarantineEntry, Retry
 from cuvil_operator.conventions import ConditionType, EventKind, Phase, Reason, Stage, gpu_resource
 from cuvil_operator.decide import backoff, hashing, jobs, proof
-from cuvil_operator.decide.look import Look
+from cuvil_operator.decide.look import Look, brief
+from cuvil_operator.decide.rollback import QUARANTINE_LIMIT
 from cuvil_operator.decide.wanted import model_sha256
 from cuvil_operator.facts import (
     Action,
@@ -219,15 +220,16 @@ def _failed(look: Look, job: JobSeen, end: jobs.Ended) -> Decision:
 
 def _told(look: Look, reason: Reason, message: str) -> bool:
     last = look.memory.timeline[-1] if look.memory.timeline else None
-    return last is not None and (last.reason, last.message) == (reason.value, message)
+    return last is not None and (last.reason, last.message) == (reason.value, brief(message))
 
 
 def _intrinsic(look: Look, reason: Reason, message: str, said: tuple[Said, ...]) -> Decision:
     """Wrong numbers are the artifact's own fault: no revision with it is tried again."""
     assert look.wanted is not None
     made = proof.artifact(look.seen, look.wanted)
-    entry = QuarantineEntry(look.wanted.revision, reason.value, message, look.now, made.sha256 if made else None)
-    memory = replace(look.memory, quarantine=(entry, *look.memory.quarantine))
+    sha256 = made.sha256 if made else None
+    entry = QuarantineEntry(look.wanted.revision, reason.value, brief(message), look.now, sha256)
+    memory = replace(look.memory, quarantine=(entry, *look.memory.quarantine)[:QUARANTINE_LIMIT])
     return look.record("validate", Phase.BLOCKED, reason, message, memory, kind=EventKind.WARNING, conditions=said)
 
 

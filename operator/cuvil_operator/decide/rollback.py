@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from cuvil_operator.api import CuvilModelStatus, GateStatus, QuarantineEntry, Rollback, StepStatus
 from cuvil_operator.conventions import EventKind, Gate, Phase, Reason
-from cuvil_operator.decide.look import Look, noted
+from cuvil_operator.decide.look import Look, brief, noted
 from cuvil_operator.decide.plan import leaving, rolling_back, superseded, workload
 from cuvil_operator.decide.verdict import Verdict, reason_of
 from cuvil_operator.decide.wanted import record_of
@@ -38,7 +38,7 @@ def begun(look: Look, reason: Reason, message: str, *, intrinsic: bool = False) 
     assert canary is not None
     record = record_of(look.seen, canary.revision)
     artifact = record.artifact_sha256 if record and intrinsic else None
-    entry = QuarantineEntry(canary.revision, reason.value, message, look.now, artifact)
+    entry = QuarantineEntry(canary.revision, reason.value, brief(message), look.now, artifact)
     marked = noted(memory, look.now, reason, message)
     gate = _guilty(memory)
     dossier = Rollback(

@@ -1,7 +1,10 @@
 """Rollouts from the first apply to the end, turn by turn, against golden text."""
 
+import json
 from collections.abc import Callable
 from fractions import Fraction
+
+import pytest
 
 from cluster_life import Behaviour
 from cuvil_core.contract import ExitCode
@@ -286,3 +289,37 @@ def test_equal_models_compile_once() -> None:
     story.until_phase(Phase.STABLE).run(15)
     assert sum("compile" in one for one in story.life.jobs_made) == 1
     assert not [one for one in story.end_state()["objects"] if one.startswith("Job")]
+
+
+def test_equal_models_compile_once_under_kills() -> None:
+    """Also with a controller that dies every few writes, two CuvilModels make one compile Job and both come up."""
+    for first in range(1, 8):
+        story = Story(kills=list(range(first, 400, 7)))
+        story.apply(spec("good-1"))
+        story.name = "n"
+        story.apply(spec("good-1", model__uri="https://mirror.example/same.onnx")).until_phase(Phase.STABLE)
+        story.name = "m"
+        story.until_phase(Phase.STABLE).run(15)
+        assert sum("compile" in one for one in story.life.jobs_made) == 1, story.text
+        assert not [one for one in story.end_state()["objects"] if one.startswith("Job")], story.text
+
+
+@pytest.mark.parametrize("weight", [37, 50, 62, 63, 88])
+@pytest.mark.parametrize("model", ["good-2", "good-3", "good-4"])
+def test_shares_that_do_not_round_are_reached(weight: int, model: str) -> None:
+    """By pod count a step is reached when its pods are there: 3 beside 5 is 62.5 %, whichever way that is rounded."""
+    steps = [{"weight": weight, "hold": "10s"}]
+    changes = {"rollout__traffic": None, "rollout__steps": steps, "serving__replicas": 5}
+    canary(model=model, **changes).until_phase(Phase.STABLE)
+
+
+def test_status_stays_small() -> None:
+    """Failures with the longest messages that a Job can leave do not make the status grow without bound."""
+    story = first_deploy()
+    for number in range(30):
+        model = f"wrong-{number}"
+        story.ends("validate", model, failure(ExitCode.WRONG_NUMBERS, "x" * 3900)).apply(spec(model))
+        story.until_phase(Phase.BLOCKED)
+        story.until_phase(Phase.BLOCKED).run(1)
+    assert len(json.dumps(story.status.to_dict())) < 64_000
+    assert len(story.status.quarantine) == 20
