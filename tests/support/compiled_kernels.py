@@ -20,6 +20,8 @@ from cuvil_core.toolchain import AVX2, AVX512, TargetSpec, build
 
 Array = npt.NDArray[Any]
 CACHE = Path(tempfile.gettempdir()) / "cuvil-test-compiler"
+FILES = 4
+"""Into which kernels are dealt out, so that all processors compile."""
 _FEATURES = Path("/proc/cpuinfo")
 
 
@@ -61,8 +63,9 @@ class Compiled:
 
 def compile_kernels(kernels: Sequence[tuple[Kernel, Schedule]], target: TargetSpec) -> Compiled:
     """One library with all kernels; their names differ."""
-    texts = [PRELUDE]
-    for kernel, schedule in kernels:
+    files = [[PRELUDE] for _ in range(min(FILES, len(kernels)))]
+    for number, (kernel, schedule) in enumerate(kernels):
+        texts = files[number % len(files)]
         texts.append(emit_kernel(kernel, schedule, target.name))
         texts.append(
             f"CUVIL_EXPORT void run_{kernel.name}(void *const *buffers, const int64_t *symbols, cuvil_pool *pool)\n"
@@ -73,7 +76,8 @@ def compile_kernels(kernels: Sequence[tuple[Kernel, Schedule]], target: TargetSp
             "    if (pool) pool->leave(pool);\n"
             "}\n"
         )
-    binary = build({"kernels.c": "\n".join(texts), **support.sources()}, support.headers(), target, cache_dir=CACHE)
+    sources = {f"kernels{number}.c": "\n".join(texts) for number, texts in enumerate(files)}
+    binary = build({**sources, **support.sources()}, support.headers(), target, cache_dir=CACHE)
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(binary)
         file.flush()
