@@ -83,6 +83,9 @@ class ClusterLife:
     _dying: dict[str, float] = field(default_factory=dict)
     _serial: int = 0
 
+    def __post_init__(self) -> None:
+        self.kubernetes.on_change.append(self._take_route)
+
     def advance(self, seconds: float) -> None:
         """Let that much time pass."""
         self.clock.advance(seconds)
@@ -123,6 +126,15 @@ class ClusterLife:
     def restart_process(self, pod: str) -> None:
         """Play a container that was restarted in its pod: the counters begin again at 0."""
         self.counters[pod] = Counters(self.counters[pod].revision)
+
+    def _take_route(self, kind: str, route: Document) -> None:
+        """The Gateway's controller takes each generation of a route at once."""
+        meta = route["metadata"]
+        if route["kind"] != HTTP_ROUTES.kind or kind == "DELETED":
+            return
+        taken = {"type": "Accepted", "status": "True", "observedGeneration": meta["generation"]}
+        status = {"parents": [{"conditions": [taken]}]}
+        self.kubernetes.set_status(HTTP_ROUTES, meta["namespace"], meta["name"], status)
 
     def _listed(self, resource: Any) -> list[Document]:
         return peek(self.kubernetes, resource.kind)

@@ -20,19 +20,28 @@ def read_http_route(model: str, route: Document | None) -> RouteSeen:
         for backend in rule.get("backendRefs") or ():
             revision = str(backend["name"]).removeprefix(f"{model}-")
             counted[revision] += int(backend.get("weight", 1))
-    refused = _refusal(route)
-    return RouteSeen(True, percents(counted), accepted=not refused, message=refused)
+    missing = _not_in_force(route)
+    return RouteSeen(True, percents(counted), accepted=not missing, message=missing)
 
 
-def _refusal(route: Document) -> str:
-    """Give the Gateway's sentence where it refuses the present generation, for any parent."""
-    generation = route["metadata"].get("generation")
-    for parent in (route.get("status") or {}).get("parents") or ():
-        for condition in parent.get("conditions") or ():
-            told = condition.get("observedGeneration", generation) == generation
-            if told and condition["type"] in ("Accepted", "ResolvedRefs") and condition["status"] == "False":
-                return f"{condition.get('reason', condition['type'])}: {condition.get('message', '')}".rstrip(": ")
-    return ""
+def _not_in_force(route: Document) -> str:
+    """Say why the Gateway does not route by the present generation; empty where it does.
+
+    Weights that no Gateway has taken are a wish: it may be missing, refuse the route, or still go by the old ones.
+    """
+    told = [
+        condition
+        for parent in (route.get("status") or {}).get("parents") or ()
+        for condition in parent.get("conditions") or ()
+        if condition.get("observedGeneration", route["metadata"].get("generation"))
+        == route["metadata"].get("generation")
+    ]
+    for condition in told:
+        if condition["type"] in ("Accepted", "ResolvedRefs") and condition["status"] == "False":
+            return f"{condition.get('reason', condition['type'])}: {condition.get('message', '')}".rstrip(": ")
+    if any(one["type"] == "Accepted" and one["status"] == "True" for one in told):
+        return ""
+    return "the Gateway has not taken it yet; is spec.rollout.traffic.gateway right, and does it allow this namespace?"
 
 
 def read_service(service: Document | None, pods: Iterable[Document]) -> RouteSeen:

@@ -66,16 +66,29 @@ def route(weights: dict[str, int], conditions: list[dict[str, Any]] | None = Non
 
 def test_a_routes_weights_are_read_by_revision() -> None:
     """Backend names lose the model's name; a zero weight is no weight."""
-    seen = read_http_route("m", route({"a1": 95, "b2": 5, "c3": 0}))
+    seen = read_http_route("m", route({"a1": 95, "b2": 5, "c3": 0}, [YES]))
     assert seen.exists and seen.accepted and dict(seen.weights) == {"a1": 95, "b2": 5}
 
 
-def test_a_refused_route_says_why() -> None:
-    """A false Accepted of the present generation is a refusal, an old one is not."""
-    no = {"type": "Accepted", "status": "False", "reason": "NoMatchingParent", "message": "no such gateway"}
-    now, then = no | {"observedGeneration": 2}, no | {"observedGeneration": 1}
-    assert read_http_route("m", route({"a": 100}, [now])).message == "NoMatchingParent: no such gateway"
-    assert read_http_route("m", route({"a": 100}, [then])).accepted
+YES = {"type": "Accepted", "status": "True", "observedGeneration": 2}
+NO = YES | {"status": "False", "reason": "NoMatchingParent", "message": "no such gateway"}
+UNRESOLVED = NO | {"type": "ResolvedRefs", "reason": "BackendNotFound", "message": "no such service"}
+IN_FORCE: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "taken": ([YES], ""),
+    "taken, by a Gateway that counts no generations": ([{"type": "Accepted", "status": "True"}], ""),
+    "refused": ([NO], "NoMatchingParent: no such gateway"),
+    "taken without its backends": ([YES, UNRESOLVED], "BackendNotFound: no such service"),
+    "not taken yet": ([], "has not taken it yet"),
+    "only the former generation was taken": ([YES | {"observedGeneration": 1}], "has not taken it yet"),
+    "only the former generation was refused": ([YES, NO | {"observedGeneration": 1}], ""),
+}
+
+
+@pytest.mark.parametrize(("conditions", "why"), IN_FORCE.values(), ids=IN_FORCE.keys())
+def test_weights_count_once_the_gateway_has_taken_them(conditions: list[dict[str, Any]], why: str) -> None:
+    """A route is in force when a Gateway has accepted its present generation with all its backends."""
+    seen = read_http_route("m", route({"a": 100}, conditions))
+    assert seen.accepted is (not why) and why in seen.message
 
 
 def test_no_route_is_no_traffic() -> None:
