@@ -1,7 +1,7 @@
 """Exports a torchvision network with disturbed seeded weights to ONNX: `export_torchvision.py NAME FILE`.
 
-Fresh weights hide errors (norms are the identity, biases are zero), so one-dimensional parameters and running statistics
-are drawn at random first. Batch, height and width are symbolic. Runs in an environment that has torch.
+Fresh weights hide errors (norms are the identity, biases are zero), so one-dimensional parameters and running
+statistics are drawn at random first. Batch, height and width are symbolic. Runs in an environment that has torch.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Puts seeded weights into the weightless networks of the onnx package, so that outputs vary with inputs.
 
-Convolutions get He weights, batch norms the statistics of a seeded picture measured layer by layer, and the last layer a
-scale that spreads the logits to a standard deviation of 2. The batch extent becomes symbolic (`N`).
+Convolutions get He weights, batch norms the statistics of a seeded picture measured layer by layer, and the last layer
+a scale that spreads the logits to a standard deviation of 2. The batch extent becomes symbolic (`N`).
 """
 
 from pathlib import Path
