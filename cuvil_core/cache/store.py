@@ -7,6 +7,7 @@ are removed after an hour, the index is made again from the files.
 import contextlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -21,6 +22,8 @@ Used = TypeVar("Used")
 SUFFIX = ".cuvil"
 DEFAULT_LIMIT = 10 << 30
 """Bytes."""
+BUILD_FOLDERS = "build-*"
+"""Where the toolchain works, beside the artifacts."""
 LEFTOVER_AGE = 3600.0
 """Seconds after which a partial file has no living writer."""
 
@@ -157,13 +160,18 @@ class Cache:
             yield from self._artifacts.glob(f"*{SUFFIX}")
 
     def _remove_leftovers(self) -> int:
-        freed = 0
+        """Remove what killed writers and killed compilations left; give the bytes of the writers' files."""
+        freed, now = 0, time.time()
         for path in self._artifacts.glob(".*.partial"):
             with contextlib.suppress(OSError):
                 state = path.stat()
-                if time.time() - state.st_mtime > LEFTOVER_AGE:
+                if now - state.st_mtime > LEFTOVER_AGE:
                     path.unlink()
                     freed += state.st_size
+        for folder in self.folder.glob(BUILD_FOLDERS):
+            with contextlib.suppress(OSError):
+                if now - folder.stat().st_mtime > LEFTOVER_AGE:
+                    shutil.rmtree(folder, ignore_errors=True)
         return freed
 
     def _write_index(self) -> None:

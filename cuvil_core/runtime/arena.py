@@ -4,11 +4,12 @@ import ctypes
 import mmap
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 from cuvil_core.errors import SizeError
 
+Result = TypeVar("Result")
 MAX_IN_FLIGHT = max(8, 2 * (os.cpu_count() or 1))
 """Calls of one module at once; further callers wait, so memory stays bounded."""
 GRAIN = 1 << 16
@@ -35,9 +36,8 @@ class ArenaStore:
         self._gate = threading.BoundedSemaphore(in_flight)
         self._idle: list[_Arena] = []
 
-    @contextmanager
-    def borrow(self, size: int) -> Iterator[int]:
-        """Lend the address of `size` bytes; waits while too many calls are in flight. Raises SizeError."""
+    def lend(self, size: int, use: Callable[[int], Result]) -> Result:
+        """Give `use(address of size bytes)`; waits while too many calls are in flight. Raises SizeError."""
         with self._gate:
             try:
                 arena = self._idle.pop()
@@ -45,6 +45,7 @@ class ArenaStore:
                 arena = _Arena(size)
             if arena.size < size:
                 arena = _Arena(size)
-            yield arena.address
+            result = use(arena.address)
             # Only after success: an arena of a failed call is dropped.
             self._idle.append(arena)
+            return result

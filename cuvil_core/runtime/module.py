@@ -158,10 +158,13 @@ class CuvilModule:
         sources = pointer_array([one.__array_interface__["data"][0] for one in arrays])
         targets = pointer_array([one.__array_interface__["data"][0] for one in outputs])
         pool = POOL.address(self._library)
-        with self._arenas.borrow(plan.arena_bytes) as arena:
-            code = self._library.run(plan.symbols, sources, targets, self._weights_address, arena, pool)
-            if code != 0:
-                raise self._broken_assert(code)
+
+        def run(arena: int) -> int:
+            return int(self._library.run(plan.symbols, sources, targets, self._weights_address, arena, pool))
+
+        code = self._arenas.lend(plan.arena_bytes, run)
+        if code != 0:
+            raise self._broken_assert(code)
         return outputs
 
     def _plan(self, symbols: tuple[int, ...]) -> _Plan:

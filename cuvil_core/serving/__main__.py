@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _end(given.termination_log, Outcome(fault.code, fault.reason, str(fault)), fault)
     except OSError as fault:
         error = InfrastructureError(
-            f"cannot listen on {given.host}:{given.port}: {fault.strerror}; choose another port"
+            f"cannot listen on {given.host or 'any address'}, port {given.port}: {fault.strerror}; choose another port"
         )
         return _end(given.termination_log, Outcome(error.code, error.reason, str(error)), fault)
     return int(ExitCode.OK)
@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     """Give the command line."""
     made = argparse.ArgumentParser(prog="python -m cuvil_core.serving", description="Serve one compiled model.")
     made.add_argument("--settings", type=Path, required=True, help="JSON file: model, revision, artifact, sha256, …")
-    made.add_argument("--host", default="0.0.0.0", help="address to listen on (default: all)")
+    made.add_argument("--host", help="address to listen on (default: all)")
     made.add_argument("--port", type=int, default=8080, help="port to listen on, 0 for any free one (default: 8080)")
     made.add_argument("--max-body-bytes", type=int, default=BODY_LIMIT, help="largest request body")
     made.add_argument("--drain-seconds", type=float, default=30.0, help="time for requests under way after SIGTERM")

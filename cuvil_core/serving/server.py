@@ -27,7 +27,8 @@ KEEP_ALIVE_SECONDS = 120.0
 class Listening:
     """Where and how to listen."""
 
-    host: str = "0.0.0.0"
+    host: str | None = None
+    """None: all addresses, IPv4 and IPv6."""
     port: int = 8080
     body_limit: int = BODY_LIMIT
     drain_seconds: float = 30.0

@@ -147,15 +147,20 @@ def test_killed_in_mid_write(tmp_path: Path) -> None:
 
 
 def test_leftovers_are_removed_after_an_hour(tmp_path: Path) -> None:
-    """A partial file goes when it is old, not while its writer may live."""
+    """A partial file and a build folder go when they are old, not while their owner may live."""
     cache = Cache(tmp_path)
     cache.obtain(KEY, handmade.artifact, verified)
     old, young = (tmp_path / "artifacts" / f".x.{name}.partial" for name in ("old", "young"))
     for path in (old, young):
         path.write_bytes(b"x" * 10)
+    for name in ("build-old", "build-young"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.c").touch()
+    os.utime(tmp_path / "build-old", (1, 1))
     os.utime(old, (1, 1))
     assert cache.collect() == 10
     assert young.exists() and not old.exists()
+    assert (tmp_path / "build-young").exists() and not (tmp_path / "build-old").exists()
 
 
 def test_full_disk_only_costs_the_entry(tmp_path: Path) -> None:
