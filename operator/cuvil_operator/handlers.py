@@ -6,20 +6,23 @@ cancels foreign tasks of its loop when it ends.
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import kopf
 
+from cuvil_operator.errors import GiveUpError
+from cuvil_operator.gateways.connect import access
 from cuvil_operator.gateways.protocols import Document, Resource
 
 log = logging.getLogger(__name__)
 
+LOGIN_LIFE = timedelta(minutes=10)
+"""After this time kopf logs in anew: a ServiceAccount's token is renewed within the hour."""
 SERVER_TIMEOUT = 600
 """Whole seconds after which a watch is opened anew; the API server refuses a fraction."""
 
@@ -111,13 +114,23 @@ def _say_in_one_line(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -
     log.debug("kopf: %s: %s", context.get("message"), context.get("exception"))
 
 
-def _login(**given: Any) -> kopf.ConnectionInfo | None:
-    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
-    found = None if os.environ.get("KUBECONFIG") or not host else kopf.login_with_service_account(**given)
-    if found is None:
-        return kopf.login_with_kubeconfig(**given)
-    # By address, as the gateway does: the controller must outlive a broken cluster DNS.
-    return dataclasses.replace(found, server=f"https://{f'[{host}]' if ':' in host else host}:{port}")
+async def _login(**_: Any) -> kopf.ConnectionInfo:
+    """The gateway's own way in, by address: the controller must outlive a broken cluster DNS."""
+    try:
+        found = await access()
+    except GiveUpError as fault:
+        raise kopf.PermanentError(str(fault)) from fault
+    return kopf.ConnectionInfo(
+        server=found.server,
+        ca_path=found.ca_path,
+        certificate_path=found.certificate_path,
+        private_key_path=found.key_path,
+        scheme=found.scheme,
+        token=found.token,
+        insecure=found.insecure,
+        # kopf asks again when the token is refused; before that it would never notice a new one.
+        expiration=datetime.now(UTC) + LOGIN_LIFE,
+    )
 
 
 def _settings(watches: Sequence[Watch]) -> kopf.OperatorSettings:
