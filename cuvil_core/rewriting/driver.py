@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from cuvil_core.errors import InternalError
-from cuvil_core.ir import Graph, Op, Rules, Value
+from cuvil_core.ir import Graph, Op, Provenance, Rules, Value
 from cuvil_core.rewriting.edit import Editor, next_name, remove_unused, with_operands
 from cuvil_core.rewriting.facts import Facts
 from cuvil_core.rewriting.rule import Note, Refused, Rule
@@ -59,7 +60,7 @@ def _sweep(graph: Graph, table: Sequence[Rule], rules: Rules) -> PassResult:
 
 def _first(op: Op, table: Sequence[Rule], facts: Facts, editor: Editor, notes: list[Note]) -> tuple[Value, ...] | None:
     for rule in table:
-        editor.provenance = replace(op.provenance, path=_path(op.provenance.path, rule.name))
+        editor.provenance = _marked(op.provenance, rule.name)
         answer = rule.apply(op, facts, editor)
         if isinstance(answer, Refused):
             notes.append(Note(rule.name, op.provenance, answer.reason))
@@ -68,6 +69,8 @@ def _first(op: Op, table: Sequence[Rule], facts: Facts, editor: Editor, notes: l
     return None
 
 
-def _path(path: str, name: str) -> str:
-    """The rules that an op went through, each named once."""
-    return path if name in path.split("/") else f"{path}/{name}".strip("/")
+@lru_cache(maxsize=1 << 12)
+def _marked(origin: Provenance, name: str) -> Provenance:
+    """The origin with the rule in its path, each rule named once; cached, as every rule asks for every op."""
+    path = origin.path
+    return origin if name in path.split("/") else replace(origin, path=f"{path}/{name}".strip("/"))
