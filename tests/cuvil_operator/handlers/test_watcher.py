@@ -4,10 +4,13 @@ import asyncio
 import gc
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from cuvil_operator import handlers
+from cuvil_operator.gateways.connect import Access, access
 from cuvil_operator.gateways.protocols import Document, Resource
 from cuvil_operator.gateways.resources import CUVIL_MODELS, JOBS
 from cuvil_operator.handlers import Watch, Watcher
@@ -166,3 +169,28 @@ def test_a_watch_that_is_refused_ends_the_watcher(
             assert "400" in await watcher.ended
 
     watching(test, tmp_path, monkeypatch)
+
+
+def test_a_login_that_has_run_out_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With credentials that live for a moment only, broken watches come back with new ones."""
+    logins: list[float] = []
+
+    async def counted() -> Access:
+        logins.append(asyncio.get_running_loop().time())
+        return await access()
+
+    monkeypatch.setattr(handlers, "LOGIN_LIFE", timedelta(seconds=0.2))
+    monkeypatch.setattr(handlers, "access", counted)
+
+    async def test(server: WatchServer, watcher: Watcher, ear: Ear) -> None:
+        for number in range(3):
+            before = len(logins)
+            async with asyncio.timeout(10):
+                while len(logins) == before:
+                    server.drop()
+                    await asyncio.sleep(0.1)
+            server.put(JOBS, f"j{number}")
+            await ear.until(("Job", "ADDED", f"j{number}"))
+
+    watching(test, tmp_path, monkeypatch)
+    assert len(logins) >= 4
