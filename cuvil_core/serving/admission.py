@@ -1,7 +1,9 @@
 """From the settings to a module that may serve: fetched, checked, loaded, warm."""
 
+import contextlib
 import logging
 import os
+import time
 from hashlib import file_digest
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from cuvil_core.runtime import CuvilModule, load
 from cuvil_core.serving.engine import warm_up
 from cuvil_core.serving.logs import say
 
+LEFTOVER_SECONDS = 3600.0
 DEFAULT_FOLDER = Path("/var/cache/cuvil")
 
 
@@ -35,6 +38,7 @@ def obtain(settings: ServingSettings) -> Path:
         check(path, settings)
         return path
     path = folder() / f"{settings.sha256}.cuvil"
+    sweep(path.parent)
     try:
         check(path, settings)
     except (MissingError, DigestError):
@@ -46,6 +50,14 @@ def obtain(settings: ServingSettings) -> Path:
             insecure=settings.insecure_registry,
         )
     return path
+
+
+def sweep(where: Path) -> None:
+    """Remove what downloads left that were killed an hour ago or earlier."""
+    for path in where.glob(".*.partial"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > LEFTOVER_SECONDS:
+                path.unlink()
 
 
 def check(path: Path, settings: ServingSettings) -> None:
@@ -64,4 +76,4 @@ def check(path: Path, settings: ServingSettings) -> None:
 
 def folder() -> Path:
     """Give where fetched artifacts lie: CUVIL_CACHE_DIR, else the serving pod's volume."""
-    return Path(os.environ.get("CUVIL_CACHE_DIR") or DEFAULT_FOLDER)
+    return Path(os.environ.get("CUVIL_CACHE_DIR") or DEFAULT_FOLDER) / "served"

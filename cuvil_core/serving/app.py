@@ -40,6 +40,8 @@ class Service:
         self.settings, self.engine, self.metrics = settings, engine, metrics
         self.module: CuvilModule | None = None
         self.draining = False
+        self.under_way = 0
+        """Inference requests whose headers are read and that are not answered."""
 
     def admit(self, module: CuvilModule) -> None:
         """Become ready."""
@@ -122,7 +124,11 @@ class Service:
 
     async def _infer(self, request: web.Request) -> web.Response:
         started = time.perf_counter()
-        response, outcome = await self._answer(request)
+        self.under_way += 1
+        try:
+            response, outcome = await self._answer(request)
+        finally:
+            self.under_way -= 1
         self.metrics.count(outcome, time.perf_counter() - started)
         return response
 

@@ -36,11 +36,6 @@ class Engine:
         """Requests admitted that no thread works on yet."""
         return max(0, self._admitted - self._workers)
 
-    @property
-    def admitted(self) -> int:
-        """Requests waiting or under way."""
-        return self._admitted
-
     async def submit(self, work: Callable[[], Result]) -> Result:
         """Give `work()`, done in a thread. Raises QueueFullError at once when the queue is full."""
         if self._admitted >= self._workers + self._limit:
@@ -52,8 +47,8 @@ class Engine:
             self._change(-1)
 
     def close(self) -> None:
-        """Let the threads go when their work is done."""
-        self._threads.shutdown(wait=True)
+        """Take no more work; waits for none."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _change(self, by: int) -> None:
         self._admitted += by

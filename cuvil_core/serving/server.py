@@ -6,19 +6,26 @@ finished, idle connections are closed, and the process ends with 0.
 """
 
 import asyncio
+import contextlib
 import logging
 import signal
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 
 from cuvil_core.contract import ServingSettings
+from cuvil_core.runtime import CuvilModule
 from cuvil_core.serving.admission import admit
 from cuvil_core.serving.app import BODY_LIMIT, Service
 from cuvil_core.serving.engine import Engine
 from cuvil_core.serving.logs import say
 from cuvil_core.serving.metrics import Metrics
 
+CLOSE_SECONDS = 1.0
+"""For answers on their last way out, once nothing is under way."""
 KEEP_ALIVE_SECONDS = 120.0
 """Above the idle time of the common proxies (90 s), so that they, not this server, end idle connections."""
 
@@ -35,8 +42,11 @@ class Listening:
     """Requests under way have this long to end after SIGTERM."""
 
 
-async def serve(settings: ServingSettings, listening: Listening) -> None:
-    """Serve until a signal. Raises CuvilError when the artifact cannot be admitted, OSError for the port."""
+async def serve(settings: ServingSettings, listening: Listening) -> int:
+    """Serve until a signal; give the number of requests given up, whose threads may still run.
+
+    Raises CuvilError when the artifact cannot be admitted, OSError for the port.
+    """
     metrics = Metrics(settings)
     engine = Engine(settings.queue, metrics.queue.set)
     service = Service(settings, engine, metrics)
@@ -44,7 +54,7 @@ async def serve(settings: ServingSettings, listening: Listening) -> None:
         service.application(listening.body_limit),
         access_log=None,
         keepalive_timeout=KEEP_ALIVE_SECONDS,
-        shutdown_timeout=listening.drain_seconds,
+        shutdown_timeout=CLOSE_SECONDS,
     )
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -58,16 +68,18 @@ async def serve(settings: ServingSettings, listening: Listening) -> None:
             say(logging.INFO, "ready", model=settings.model, revision=settings.revision)
             await stop.wait()
         service.draining = True
-        say(logging.INFO, "draining", under_way=engine.admitted)
-        await _drain(engine, listening.drain_seconds)
+        say(logging.INFO, "draining", under_way=service.under_way)
+        left = await _drain(service, listening.drain_seconds)
     finally:
         await runner.cleanup()
-    say(logging.INFO, "ended", left=engine.admitted)
+        engine.close()
+    say(logging.INFO, "ended", left=left)
+    return left
 
 
 async def _admit(settings: ServingSettings, service: Service, stop: asyncio.Event) -> bool:
     """Load in a thread; give False when a signal came first."""
-    loading = asyncio.ensure_future(asyncio.to_thread(admit, settings))
+    loading = _in_thread(lambda: admit(settings))
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait((loading, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -77,11 +89,35 @@ async def _admit(settings: ServingSettings, service: Service, stop: asyncio.Even
     return True
 
 
-async def _drain(engine: Engine, seconds: float) -> None:
-    """Wait until nothing is under way, at most `seconds`; meanwhile new requests are still answered."""
+def _in_thread(work: Callable[[], CuvilModule]) -> "asyncio.Future[CuvilModule]":
+    """Run in a daemon thread: a download under way must not hold up the process's end, as an executor's would."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[CuvilModule] = loop.create_future()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as fault:
+            _tell(loop, future.set_exception, fault)
+        else:
+            _tell(loop, future.set_result, result)
+
+    threading.Thread(target=run, name="admission", daemon=True).start()
+    return future
+
+
+def _tell(loop: asyncio.AbstractEventLoop, setter: Callable[[Any], None], value: object) -> None:
+    # The loop is closed when the process is on its way out: nobody waits any more.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(setter, value)
+
+
+async def _drain(service: Service, seconds: float) -> int:
+    """Wait until nothing is under way, at most `seconds`, and give what is; new requests are still answered."""
     try:
         async with asyncio.timeout(seconds):
-            while engine.admitted:
+            while service.under_way:
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        say(logging.WARNING, "requests are given up", left=engine.admitted)
+        say(logging.WARNING, "requests are given up", left=service.under_way)
+    return service.under_way

@@ -314,3 +314,57 @@ def test_load_keeps_the_tail_short(server: serving_process.Server) -> None:
         list(crew.map(client, range(4)))
     assert len(took) == 400
     assert float(np.percentile(took, 95)) < 0.1
+
+
+def test_stop_while_loading(tmp_path: Path) -> None:
+    """A signal during a download that never ends stops the server at once; until then it is live and not ready."""
+    release = threading.Event()
+
+    def hang(handler: web_server.Handler) -> None:
+        release.wait(20)
+
+    with web_server.serving(hang) as host:
+        settings = ServingSettings("tiny", "r", f"{host}/a/b@sha256:{'0' * 64}", "0" * 64, 0.7)
+        server = serving_process.start(tmp_path, settings)
+        assert server.get("/v2/health/live")[0] == 200 and server.get("/v2/health/ready")[0] == 503
+        assert ask(server.address)[0] == 503
+        started = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - started < 5
+        release.set()
+
+
+def test_requests_beyond_the_drain_are_given_up(tmp_path: Path) -> None:
+    """A request that outlasts --drain-seconds does not keep the process alive."""
+    endless = SLOW.replace("usleep(400000)", "sleep(30)")
+    packed = handmade.pack(handmade.manifest(), {"x86_64-avx2": handmade.library(source=endless)}, bytes(12))
+    (tmp_path / "a.cuvil").write_bytes(packed)
+    settings = serving_process.settings_for(tmp_path / "a.cuvil")
+    with serving_process.running(tmp_path, settings, "--drain-seconds", "0.3") as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+            entry = {"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [777.0, 1.0, 1.0]}
+            body = json.dumps({"inputs": [entry]})
+            head = f"POST {MODEL}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(f"{head}{body}".encode())
+            time.sleep(0.3)
+            started = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - started < 10
+        assert serving_process.log_lines(server)[-1]["left"] == 1
+
+
+def test_drain_waits_for_bodies(tmp_path: Path) -> None:
+    """A request whose body is still arriving when SIGTERM comes is answered."""
+    (tmp_path / "a.cuvil").write_bytes(handmade.artifact())
+    with serving_process.running(tmp_path, serving_process.settings_for(tmp_path / "a.cuvil")) as server:
+        entry = {"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1.0, 1.0, 1.0]}
+        body = json.dumps({"inputs": [entry]})
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            head = f"POST {MODEL}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(f"{head}{body[:9]}".encode())
+            time.sleep(0.3)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(2.0)
+            connection.sendall(body[9:].encode())
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        assert server.process.wait(20) == 0
