@@ -60,7 +60,13 @@ def cache_dir() -> Path:
         return Path(stated).expanduser()
     # A relative XDG folder is invalid by the specification and is ignored.
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "cuvil"
+    if os.path.isabs(base):
+        return Path(base) / "cuvil"
+    try:
+        return Path.home() / ".cache" / "cuvil"
+    except RuntimeError as fault:
+        # A folder that any user may make, as below /tmp, would let others put code there.
+        raise InputError("this user has no home folder; set CUVIL_CACHE_DIR to a folder of its own") from fault
 
 
 def default_limit() -> int:
