@@ -16,12 +16,11 @@ class Load:
     access: Access
     namespace: str
     name: str
-    seconds: float
 
     @classmethod
     def start(cls, access: Access, namespace: str, image: str, arguments: list[str]) -> "Load":
         """Create the Job and wait until its first request went out."""
-        load = cls(access, namespace, f"load-{secrets.token_hex(3)}", float(arguments[3]))
+        load = cls(access, namespace, f"load-{secrets.token_hex(3)}")
         access.apply(workloads.load_job(load.name, namespace, image, arguments))
         wait(f"the first requests of {load.name}", load.lines, 90)
         return load

@@ -1,8 +1,8 @@
 """Sends Open Inference Protocol requests from inside the cluster; runs alone in the runtime image.
 
-`load_client.py URL MODEL RATE SECONDS CONCURRENCY [HOST]`: an open loop of RATE requests a second (at most CONCURRENCY
-in flight) for SECONDS, with the pictures of `pictures.npz` beside this file. Prints one JSON line a second
-(`{"t", "ok", "failed", "by_revision", "p95_ms"}`) and a last one with `"total"`. Ends by itself.
+`load_client.py URL MODEL RATE SECONDS CONCURRENCY BATCH [HOST]`: an open loop of RATE requests a second (at most
+CONCURRENCY in flight) for SECONDS, each with BATCH of the pictures of `pictures.npz` beside this file. Prints
+one JSON line a second (`{"t", "ok", "failed", "by_revision", "p95_ms"}`) and a last one with `"total"`. Ends by itself.
 """
 
 import asyncio
@@ -93,10 +93,11 @@ async def one(session: aiohttp.ClientSession, url: str, body: bytes, headers: di
     tally.add(time.perf_counter() - began, fault, revision)
 
 
-async def main(url: str, model: str, rate: float, seconds: float, concurrency: int, host: str) -> None:
+async def main(url: str, model: str, rate: float, seconds: float, concurrency: int, batch: int, host: str) -> None:
     """Run the loop; prints as the module says."""
     pictures = np.load(Path(__file__).with_name("pictures.npz"))["pictures"]
-    requests = [request_body(picture[None]) for picture in pictures.astype(np.float32) / 127.5 - 1]
+    scaled = pictures.astype(np.float32) / 127.5 - 1
+    requests = [request_body(np.roll(scaled, shift, axis=0)[:batch]) for shift in range(len(scaled))]
     tally, pending = Tally(), set()
     timeout = aiohttp.ClientTimeout(total=20)
     connector = aiohttp.TCPConnector(limit=concurrency)
@@ -122,4 +123,4 @@ async def main(url: str, model: str, rate: float, seconds: float, concurrency: i
 
 if __name__ == "__main__":
     words = [*sys.argv[1:], ""]
-    asyncio.run(main(words[0], words[1], float(words[2]), float(words[3]), int(words[4]), words[5]))
+    asyncio.run(main(words[0], words[1], float(words[2]), float(words[3]), int(words[4]), int(words[5]), words[6]))

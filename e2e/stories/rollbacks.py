@@ -30,23 +30,19 @@ class Bad:
     counts: Callable[[World, str], list[Counts]]
     """Of the world and PromQL matchers: the counts at each scrape."""
     changes: dict[str, Any] = field(default_factory=dict)
-    base: dict[str, Any] = field(default_factory=dict)
-    """Changes that stable has as well."""
-    rate: float = 20
+    timed: bool = True
+    """Whether the way from the crossing scrape to weight 0 is held to two intervals."""
 
 
-def play(world: World, namespace: str, bad: Bad, timed: bool = True) -> Played:
-    """In an empty namespace: deploy a good version, send load, apply the bad one, see it rolled back as promised."""
-    world.apply(world.manifest(NAME, namespace, world.version("base"), **bad.base))
-    stable = world.wait_stable(NAME, namespace)["stable"]["revision"]
+def play(world: World, namespace: str, bad: Bad, stable: str, load: Load) -> Played:
+    """With a good version under load: apply the bad one, and see it rolled back as promised."""
     began = time.time()
-    load = world.load(NAME, namespace, rate=bad.rate, seconds=900, concurrency=64)
     with world.watched(NAME, namespace) as timeline, RouteWatch(world.access, namespace, NAME) as route:
-        world.apply(world.manifest(NAME, namespace, world.version(bad.version), **{**bad.base, **bad.changes}))
+        world.apply(world.manifest(NAME, namespace, world.version(bad.version), **bad.changes))
         status = world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 600)
         facts = _dossier(status, bad, stable)
         revision = status["rollback"]["revision"]
-        if timed:
+        if bad.timed:
             facts += _timed(world, namespace, bad, revision, route)
         facts += [_alert(world, namespace, began), _event(world, namespace)]
     facts.append(_calm(load, status, stable))

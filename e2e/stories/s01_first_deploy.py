@@ -6,12 +6,12 @@ import tritonclient.http as triton
 
 from e2e.stories import text
 from e2e.stories.access import StoryError, conditions
-from e2e.stories.world import World
+from e2e.stories.world import STAGE, World
 
 NAME = "rec"
 
 
-def run(world: World, namespace: str = "story-1") -> list[str]:
+def run(world: World, namespace: str = STAGE) -> list[str]:
     """Play the story; gives the facts to print."""
     world.fresh_namespace(namespace)
     version = world.version("base")

@@ -3,29 +3,22 @@
 from e2e.stories.access import StoryError
 from e2e.stories.load import must_not_fail
 from e2e.stories.timeline import Played
-from e2e.stories.world import World
+from e2e.stories.world import STAGE, World, other
 
 NAME = "rec"
 
 
-def run(world: World, namespace: str = "story-2") -> list[str]:
+def run(world: World) -> list[str]:
     """Play the story; gives the facts to print."""
-    return played(world, namespace).facts
+    return played(world).facts
 
 
-def played(world: World, namespace: str = "story-2") -> Played:
-    """Play the story; gives all that the report needs."""
-    world.fresh_namespace(namespace)
-    return play(world, namespace)
-
-
-def play(world: World, namespace: str) -> Played:
-    """In an empty namespace: deploy, send load, apply a better version, and see it take everything."""
-    world.apply(world.manifest(NAME, namespace, world.version("base")))
-    first = world.wait_stable(NAME, namespace)["stable"]["revision"]
-    load = world.load(NAME, namespace, rate=20, seconds=1200)
+def played(world: World, namespace: str = STAGE) -> Played:
+    """With a good version at rest: send load, apply a better one, and see it take everything."""
+    kind, first = world.steady(NAME, namespace)
+    load = world.load(NAME, namespace, rate=20)
     with world.watched(NAME, namespace) as timeline:
-        world.apply(world.manifest(NAME, namespace, world.version("retrained")))
+        world.apply(world.manifest(NAME, namespace, world.version(other(kind))))
         second = world.wait_stable(NAME, namespace, not_revision=first)["stable"]["revision"]
     total = load.stop()
     must_not_fail(total)

@@ -1,25 +1,25 @@
 """Story 4: a version whose numbers overflow on real requests answers them with errors and is rolled back."""
 
 from e2e.stories import replay
-from e2e.stories.rollbacks import Bad, play
+from e2e.stories.rollbacks import NAME, Bad, play
 from e2e.stories.timeline import Played
-from e2e.stories.world import World
+from e2e.stories.world import STAGE, World
 
 ERRING = Bad(
     version="overflowing",
     gate="errorRate",
     limit=0.02,
     counts=lambda world, picked: replay.error_counts(world.prometheus, picked, "15m"),
-    base={"serving__rejectNonFinite": True},
 )
 
 
-def run(world: World, namespace: str = "story-4") -> list[str]:
+def run(world: World) -> list[str]:
     """Play the story; gives the facts to print."""
-    return played(world, namespace).facts
+    return played(world).facts
 
 
-def played(world: World, namespace: str = "story-4") -> Played:
-    """Play the story; gives all that the report needs."""
-    world.fresh_namespace(namespace)
-    return play(world, namespace, ERRING)
+def played(world: World, namespace: str = STAGE) -> Played:
+    """With a good version at rest and under load: apply the erring one."""
+    _, stable = world.steady(NAME, namespace)
+    load = world.load(NAME, namespace, rate=20, concurrency=64)
+    return play(world, namespace, ERRING, stable, load)

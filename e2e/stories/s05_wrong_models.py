@@ -5,7 +5,7 @@ from typing import Any
 
 from e2e.stories.access import Object, StoryError, conditions
 from e2e.stories.load import must_not_fail
-from e2e.stories.world import World
+from e2e.stories.world import STAGE, World
 
 NAME = "rec"
 
@@ -38,18 +38,15 @@ WRONG = (
 )
 
 
-def run(world: World, namespace: str = "story-5") -> list[str]:
+def run(world: World, namespace: str = STAGE) -> list[str]:
     """Play the story; gives the facts to print."""
-    world.fresh_namespace(namespace)
-    world.apply(world.manifest(NAME, namespace, world.version("base")))
-    stable = world.wait_stable(NAME, namespace)["stable"]["revision"]
-    load = world.load(NAME, namespace, rate=5, seconds=600)
+    _, stable = world.steady(NAME, namespace)
+    load = world.load(NAME, namespace, rate=5)
     facts = [_refused(world, namespace, wrong, stable) for wrong in WRONG]
-    lines = [line for line in load.lines() if "by_revision" in line and "t" in line]
-    must_not_fail(load.stop())
-    answered = {revision for line in lines for revision in line["by_revision"]}
-    if answered != {stable}:
-        raise StoryError(f"requests were answered by {answered}, not by stable {stable} alone")
+    total = load.stop()
+    must_not_fail(total)
+    if set(total["by_revision"]) != {stable}:
+        raise StoryError(f"requests were answered by {set(total['by_revision'])}, not by stable {stable} alone")
     return facts
 
 

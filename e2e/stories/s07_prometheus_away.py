@@ -6,21 +6,19 @@ from contextlib import contextmanager
 
 from e2e.stories.access import Object, StoryError, conditions, wait
 from e2e.stories.load import must_not_fail
-from e2e.stories.world import World
+from e2e.stories.world import STAGE, World, other
 
 NAME = "rec"
 AWAY = 25.0
 """Seconds: five intervals."""
 
 
-def run(world: World, namespace: str = "story-7") -> list[str]:
+def run(world: World, namespace: str = STAGE) -> list[str]:
     """Play the story; gives the facts to print."""
-    world.fresh_namespace(namespace)
-    world.apply(world.manifest(NAME, namespace, world.version("base")))
-    first = world.wait_stable(NAME, namespace)["stable"]["revision"]
-    load = world.load(NAME, namespace, rate=20, seconds=1200)
+    kind, first = world.steady(NAME, namespace)
+    load = world.load(NAME, namespace, rate=20)
     with world.watched(NAME, namespace):
-        world.apply(world.manifest(NAME, namespace, world.version("retrained")))
+        world.apply(world.manifest(NAME, namespace, world.version(other(kind))))
         world.wait_status(NAME, namespace, "at weight 20", lambda one: one.get("weight") == 20, 400)
         with without_prometheus(world):
             held = world.wait_status(NAME, namespace, "holding", holding, 60)

@@ -4,30 +4,28 @@ import time
 
 from e2e.stories.access import Object, StoryError
 from e2e.stories.s04_erring_version import ERRING
-from e2e.stories.world import API, KIND, World
+from e2e.stories.world import API, KIND, STAGE, World, other
 
 NAME = "rec"
 LONG = [{"weight": 20, "hold": "5m"}, {"weight": 50, "hold": "5m"}]
 """Steps that nothing but a verb passes within the story."""
 
 
-def run(world: World, namespace: str = "story-8") -> list[str]:
+def run(world: World, namespace: str = STAGE) -> list[str]:
     """Play the story; gives the facts to print."""
-    world.fresh_namespace(namespace)
-    world.apply(world.manifest(NAME, namespace, world.version("base"), **ERRING.base))
-    stable = world.wait_stable(NAME, namespace)["stable"]["revision"]
+    kind, stable = world.steady(NAME, namespace)
     with world.watched(NAME, namespace):
         facts = [_reapplied(world, namespace, stable)]
-        facts += [_reverted(world, namespace, stable), *_verbs(world, namespace, stable)]
+        facts += [_reverted(world, namespace, kind, stable), *_verbs(world, namespace, kind, stable)]
     return facts
 
 
 def _reapplied(world: World, namespace: str, stable: str) -> str:
     """Roll a bad version back, then apply the same spec again, as Argo CD's sync does."""
-    bad = world.manifest(NAME, namespace, world.version("overflowing"), **ERRING.base)
-    load = world.load(NAME, namespace, rate=20, seconds=300, concurrency=32)
+    bad = world.manifest(NAME, namespace, world.version(ERRING.version))
+    load = world.load(NAME, namespace, rate=20, concurrency=32)
     world.apply(bad)
-    status = world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 400)
+    world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 400)
     load.stop()
     world.access.annotate(API, KIND, NAME, namespace, "argocd.argoproj.io/tracking-id", f"app:{time.time()}")
     world.apply(bad)
@@ -35,19 +33,19 @@ def _reapplied(world: World, namespace: str, stable: str) -> str:
     after = world.status(NAME, namespace)
     if after.get("phase") != "RolledBack" or after.get("weight") or after["stable"]["revision"] != stable:
         raise StoryError(f"applying the rolled-back spec again moved the model: {after.get('phase')}")
-    return f"{status['rollback']['revision']} applied again: still RolledBack, weight 0"
+    return f"{after['revision']} applied again: still RolledBack, weight 0"
 
 
-def _reverted(world: World, namespace: str, stable: str) -> str:
+def _reverted(world: World, namespace: str, kind: str, stable: str) -> str:
     """A changed spec starts; stable's spec in mid-canary takes it back at once."""
-    _start(world, namespace, "retrained")
+    _start(world, namespace, other(kind))
     began = time.monotonic()
-    world.apply(_long(world, namespace, "base"))
+    world.apply(_long(world, namespace, kind))
     world.wait_status(NAME, namespace, "back on stable", lambda one: _back(one, stable), 30)
     return f"a changed spec started a canary; reverting it took {time.monotonic() - began:.1f} s"
 
 
-def _verbs(world: World, namespace: str, stable: str) -> list[str]:
+def _verbs(world: World, namespace: str, kind: str, stable: str) -> list[str]:
     """Each verb, in the phases in which it means something and in one in which it does not."""
     told = []
 
@@ -57,7 +55,7 @@ def _verbs(world: World, namespace: str, stable: str) -> list[str]:
         told.append(f"{verb}: {what}")
         return status
 
-    canary = _start(world, namespace, "retrained")
+    canary = _start(world, namespace, other(kind))
     give("pause", canary, "Paused", lambda one: one.get("phase") == "Paused")
     give("resume", canary, "Progressing", lambda one: one.get("phase") == "Progressing")
     give("promote", canary, "at the next step", lambda one: one.get("weight") == 50)
@@ -67,9 +65,10 @@ def _verbs(world: World, namespace: str, stable: str) -> list[str]:
     give("abort", canary, "still stable (abort without a rollout does nothing)", lambda one: _answered(one, "abort"))
     give("restart", canary, "restarted", lambda one: _answered(one, "restart") and one.get("phase") == "Stable", 120)
     world.wait_stable(NAME, namespace)
-    quarantined = world.status(NAME, namespace).get("quarantine", [])
-    revision = quarantined[0]["revision"] if quarantined else canary
-    give("clear-quarantine", revision, "out of quarantine", lambda one: revision not in _quarantined(one))
+    for revision in _quarantined(world.status(NAME, namespace)):
+        give(
+            "clear-quarantine", revision, "out of quarantine", lambda one, told=revision: told not in _quarantined(one)
+        )
     return told
 
 
@@ -80,7 +79,7 @@ def _start(world: World, namespace: str, kind: str) -> str:
 
 
 def _long(world: World, namespace: str, kind: str) -> Object:
-    return world.manifest(NAME, namespace, world.version(kind), rollout__steps=LONG, **ERRING.base)
+    return world.manifest(NAME, namespace, world.version(kind), rollout__steps=LONG)
 
 
 def _back(status: Object, revision: str, any_phase: bool = False) -> bool:

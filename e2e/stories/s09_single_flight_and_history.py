@@ -1,10 +1,14 @@
 """Story 9: equal models under two URIs compile once; every revision of the history starts on a node without caches."""
 
+import secrets
 import threading
 from dataclasses import dataclass, field
 
 from e2e.stories.access import Access, StoryError
-from e2e.stories.world import World
+from e2e.stories.world import Version, World
+
+PAIR = "pair"
+"""The namespace of two models with equal bytes."""
 
 
 @dataclass
@@ -36,7 +40,7 @@ class JobWatch:
                 self._stop.wait(0.2)
 
 
-def run(world: World, namespace: str = "story-9") -> list[str]:
+def run(world: World, namespace: str = PAIR) -> list[str]:
     """Play the story; gives the facts to print."""
     world.fresh_namespace(namespace)
     base = world.version("base")
@@ -60,10 +64,10 @@ def run(world: World, namespace: str = "story-9") -> list[str]:
     ]
 
 
-def _replace(world: World, namespace: str, version: object, before: str) -> str:
+def _replace(world: World, namespace: str, version: Version, before: str) -> str:
     """Apply a version, take it at once, and give its revision."""
-    world.apply(world.manifest("left", namespace, version))  # type: ignore[arg-type]
+    world.apply(world.manifest("left", namespace, version))
     status = world.wait_status("left", namespace, "a canary", lambda one: (one.get("canary") or {}).get("weight"), 300)
     revision = status["canary"]["revision"]
-    world.command("left", namespace, f"promote-full@{revision}#{before}")
+    world.command("left", namespace, f"promote-full@{revision}#{secrets.token_hex(4)}")
     return str(world.wait_stable("left", namespace, not_revision=before)["stable"]["revision"])

@@ -5,20 +5,16 @@ from contextlib import contextmanager
 
 from e2e.stories.access import StoryError, wait
 from e2e.stories.killer import KINDS
-from e2e.stories.world import API, KIND, World
+from e2e.stories.s09_single_flight_and_history import PAIR
+from e2e.stories.world import API, KIND, World, other
 
 SECONDS = 60.0
 
 
-def run(world: World, namespace: str = "story-10") -> list[str]:
+def run(world: World, namespace: str = PAIR) -> list[str]:
     """Play the story; gives the facts to print."""
-    world.fresh_namespace(namespace)
-    base = world.version("base")
-    for name in ("left", "right"):
-        world.apply(world.manifest(name, namespace, base))
-    for name in ("left", "right"):
-        world.wait_stable(name, namespace)
-    world.apply(world.manifest("left", namespace, world.version("retrained")))
+    kinds = {name: world.steady(name, namespace)[0] for name in ("left", "right")}
+    world.apply(world.manifest("left", namespace, world.version(other(kinds["left"]))))
     world.wait_status("left", namespace, "in mid-canary", lambda one: one.get("weight"), 300)
     gone = _delete(world, namespace, "left")
     status = world.status("right", namespace)

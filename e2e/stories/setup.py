@@ -16,7 +16,7 @@ from e2e.cluster.progress import say, step
 from e2e.stories import workloads
 from e2e.stories.access import Access, wait
 from e2e.stories.killer import NAMESPACE
-from e2e.stories.world import Addresses, World
+from e2e.stories.world import STAGE, Addresses, World
 from images.build import build
 
 TREE = Path(__file__).resolve().parents[2]
@@ -120,7 +120,7 @@ def _directions(chosen: settings.Settings, context: str | None) -> tuple[str, ..
     return (
         f"models      {kubectl} get cuvil --all-namespaces",
         f"Prometheus  {kubectl} -n monitoring port-forward svc/prometheus-operated 9090",
-        f"a model     {kubectl} -n story-1 port-forward svc/rec 8080:80, then GET http://localhost:8080/v2/models/rec",
+        f"a model     {kubectl} -n {STAGE} port-forward svc/rec 8080:80, then GET http://localhost:8080/v2/models/rec",
         "the end     make clean"
         if context is None
         else f"the end     helm --kube-context {context} -n {NAMESPACE} uninstall {RELEASE}",

@@ -22,6 +22,14 @@ READY_SECONDS = 420.0
 """For a compile, a validation and a deploy on two busy cores."""
 
 
+GOOD = ("base", "retrained")
+"""Versions that keep every promise; a rollout goes from one to the other."""
+STAGE = "stories"
+"""The namespace that the stories of one model share, so that what one proved the next need not prove again."""
+LOAD_SECONDS = 1500.0
+"""After which a load ends by itself, whatever becomes of the test."""
+
+
 @dataclass(frozen=True, slots=True)
 class Addresses:
     """Where things are, seen from the test and from pods."""
@@ -105,7 +113,11 @@ class World:
             },
             "target": "x86_64-cpu",
             "precision": "fp32",
-            "serving": {"replicas": 1, "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}},
+            "serving": {
+                "replicas": 1,
+                "rejectNonFinite": True,
+                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+            },
             "slo": {"errorRate": "2%", "latency": {"percentile": 95, "threshold": "500ms"}, "window": "30d"},
             "rollout": {
                 "steps": [{"weight": 20, "hold": "10s"}, {"weight": 50, "hold": "10s"}],
@@ -175,21 +187,34 @@ class World:
         with Timeline(self.access, namespace, name, self.say) as timeline:
             yield timeline
 
-    def load(self, name: str, namespace: str, rate: float, seconds: float, concurrency: int = 16) -> Load:
-        """Start a Job in the cluster that sends requests through the Gateway."""
-        return Load.start(
-            self.access,
-            namespace,
-            self.runtime_image,
-            [
-                f"http://{self.addresses.gateway}",
-                name,
-                f"{rate:g}",
-                f"{seconds:g}",
-                str(concurrency),
-                self.host(name, namespace),
-            ],
-        )
+    def load(self, name: str, namespace: str, rate: float, concurrency: int = 16, batch: int = 1) -> Load:
+        """Start a Job in the cluster that sends requests through the Gateway until it is stopped."""
+        words = [
+            f"http://{self.addresses.gateway}",
+            name,
+            f"{rate:g}",
+            f"{LOAD_SECONDS:g}",
+            str(concurrency),
+            str(batch),
+        ]
+        return Load.start(self.access, namespace, self.runtime_image, [*words, self.host(name, namespace)])
+
+    def steady(self, name: str, namespace: str) -> tuple[str, str]:
+        """Give (kind, revision) of a model that serves a good version at rest; deploys one where there is none."""
+        if self.access.get("v1", "Namespace", namespace) is None:
+            self.fresh_namespace(namespace)
+        if self.access.get(API, KIND, name, namespace) is None:
+            self.apply(self.manifest(name, namespace, self.version("base")))
+            return "base", str(self.wait_stable(name, namespace)["stable"]["revision"])
+        serving = (self.status(name, namespace).get("stable") or {}).get("modelSha256")
+        kind = next((one for one in GOOD if self.version(one).sha256 == serving), "base")
+        self.apply(self.manifest(name, namespace, self.version(kind)))
+        return kind, str(self.wait_stable(name, namespace)["stable"]["revision"])
+
+
+def other(kind: str) -> str:
+    """Give the other of the two good versions."""
+    return next(one for one in GOOD if one != kind)
 
 
 def _set(spec: Object, path: list[str], value: Any) -> None:
