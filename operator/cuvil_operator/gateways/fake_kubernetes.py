@@ -10,7 +10,7 @@ import copy
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from cuvil_operator.conventions import FIELD_MANAGER
 from cuvil_operator.gateways import field_ownership as ownership
@@ -27,6 +27,7 @@ from cuvil_operator.gateways.protocols import (
 from cuvil_operator.gateways.resources import CONFIG_MAPS, EVENTS, JOBS, RESOURCES, resource_of
 
 Key = tuple[Resource, str, str]
+T = TypeVar("T")
 
 GENERATION_LESS = frozenset({"ConfigMap", "Event", "Lease", "Pod", "Service"})
 """Kinds whose metadata.generation the API server does not keep."""
@@ -71,7 +72,7 @@ class FakeKubernetes:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Document | None:
         """Give a copy of the object, or None."""
-        return copy.deepcopy(self._objects.get((resource, namespace, name)))
+        return _copied(self._objects.get((resource, namespace, name)))
 
     async def list(
         self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None
@@ -83,7 +84,7 @@ class FakeKubernetes:
             if kind == resource and namespace in (None, where) and _carries(document, labels or {})
         ]
         found.sort(key=lambda one: (one[0], one[1]["metadata"]["name"]))
-        return tuple(copy.deepcopy(document) for _, document in found)
+        return tuple(_copied(document) for _, document in found)
 
     async def stamps(
         self, resource: Resource, namespace: str | None, labels: Mapping[str, str] | None = None
@@ -117,8 +118,8 @@ class FakeKubernetes:
         """Replace the ownerReferences of that version."""
         write = self._begin("patch", resource, namespace, name)
         before = self._of_version(write, resource_version)
-        after = copy.deepcopy(before)
-        after["metadata"]["ownerReferences"] = copy.deepcopy(list(owners))
+        after = _copied(before)
+        after["metadata"]["ownerReferences"] = _copied(list(owners))
         return self._end(write, self._store((resource, namespace, name), after))
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> bool:
@@ -138,7 +139,7 @@ class FakeKubernetes:
         write = self._begin("status", resource, namespace, name)
         before = self._of_version(write, resource_version)
         return self._end(
-            write, self._store((resource, namespace, name), before | {"status": copy.deepcopy(status)}, bump=False)
+            write, self._store((resource, namespace, name), before | {"status": _copied(status)}, bump=False)
         )
 
     async def emit(self, note: EventNote) -> None:
@@ -161,7 +162,7 @@ class FakeKubernetes:
     def set_status(self, resource: Resource, namespace: str, name: str, status: Document) -> Document:
         """Replace the status as its own controller does; KeyError where the object is not there."""
         key = (resource, namespace, name)
-        return self._store(key, self._objects[key] | {"status": copy.deepcopy(status)}, bump=False)
+        return self._store(key, self._objects[key] | {"status": _copied(status)}, bump=False)
 
     def remove(self, resource: Resource, namespace: str, name: str) -> None:
         """Delete as a user does, then collect what it alone owned; KeyError where it is not there."""
@@ -188,7 +189,7 @@ class FakeKubernetes:
     def all(self) -> tuple[Document, ...]:
         """Give copies of everything, in order of kind, namespace and name."""
         order = sorted(self._objects, key=lambda key: (RESOURCES.index(key[0]), key[1], key[2]))
-        return tuple(copy.deepcopy(self._objects[key]) for key in order)
+        return tuple(_copied(self._objects[key]) for key in order)
 
     # Inside
 
@@ -219,7 +220,7 @@ class FakeKubernetes:
         meta = document["metadata"]
         key = (resource, meta["namespace"], meta["name"])
         before = self._objects.get(key)
-        after = ownership.apply(before or {}, copy.deepcopy(document), manager)
+        after = ownership.apply(before or {}, _copied(document), manager)
         if before is not None:
             _refuse_immutable(resource, before, after)
         return self._store(key, after)
@@ -228,9 +229,9 @@ class FakeKubernetes:
         """Keep a new version; an equal one keeps resourceVersion, and nobody is told, as with the API server."""
         before = self._objects.get(key)
         if before is not None and before == after:
-            return copy.deepcopy(before)
+            return _copied(before)
         version = next(self._versions)
-        stored = copy.deepcopy(after)
+        stored = _copied(after)
         meta = stored["metadata"]
         meta["resourceVersion"] = str(version)
         if before is None:
@@ -241,11 +242,18 @@ class FakeKubernetes:
             meta["generation"] = (before or {"metadata": {}})["metadata"].get("generation", 0) + int(changed)
         self._objects[key] = stored
         self._tell("MODIFIED" if before else "ADDED", stored)
-        return copy.deepcopy(stored)
+        return _copied(stored)
 
     def _tell(self, kind: str, document: Document) -> None:
         for watcher in self.on_change:
-            watcher(kind, copy.deepcopy(document))
+            watcher(kind, _copied(document))
+
+
+def _copied(value: T) -> T:
+    """Copy JSON: several times faster than a deep copy, which must look for cycles."""
+    if isinstance(value, dict):
+        return cast(T, {key: _copied(part) for key, part in value.items()})
+    return cast(T, [_copied(part) for part in value]) if isinstance(value, list) else value
 
 
 def _carries(document: Document, labels: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ import pytest
 from storm import Storm
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_storm_ends_in_calm(seed: int) -> None:
     """Spec changes, orders, blind Prometheus, lost pods and kills: the model ends at rest, and clean."""
     Storm(seed, routed=seed % 2 == 0).run()
