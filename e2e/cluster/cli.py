@@ -26,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ClusterError as error:
         print(f"cluster: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"cluster: {error}; see that nothing else works on {arguments.state or 'its folders'}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("cluster: interrupted; `up` goes on from here, `down` removes what is there", file=sys.stderr)
         return 130

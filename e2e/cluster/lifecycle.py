@@ -41,8 +41,7 @@ def up(settings: Settings) -> None:
         programs = programs_of(settings)
         programs.ensure(_NEEDED)
         programs.ensure_files()
-        cleanup.claim(settings.state)
-        with _locked(settings.state):
+        with _claimed(settings.state):
             _start(settings, programs)
 
 
@@ -65,7 +64,12 @@ def down(settings: Settings) -> None:
     """Removes the cluster; `ClusterError` naming what stayed."""
     if os.geteuid() != 0:
         raise ClusterError("removing the embedded cluster needs root: run this with sudo")
-    cleanup.remove(settings)
+    if cleanup.is_state(settings.state):
+        with _locked(settings.state):
+            cleanup.remove(settings)
+    else:
+        # Without a state folder there may still be builds that a killed run left behind.
+        cleanup.remove(settings)
     if left := cleanup.leftovers(settings):
         raise ClusterError(f"of the cluster in {settings.state} these remain: {', '.join(left)}; run down again")
 
@@ -142,15 +146,26 @@ _NEEDED = (
 
 
 @contextmanager
-def _locked(state: Path) -> Iterator[None]:
-    """One `up` at a time; the kernel lets go of the lock when its holder dies, however it dies."""
+def _claimed(state: Path) -> Iterator[None]:
+    """The state folder made and locked; one that a `down` deleted while this waited is made again."""
+    while True:
+        cleanup.claim(state)
+        with _locked(state) as folder:
+            if state.exists() and os.path.samestat(os.fstat(folder), state.stat()):
+                yield
+                return
+
+
+@contextmanager
+def _locked(state: Path) -> Iterator[int]:
+    """One `up` or `down` at a time; the kernel lets go of the lock when its holder dies, however it dies."""
     folder = os.open(state, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another `up` works on this cluster; waiting for it")
+            say("another `up` or `down` works on this cluster; waiting for it")
             fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
+        yield folder
     finally:
         os.close(folder)
