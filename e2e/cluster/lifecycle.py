@@ -7,7 +7,7 @@ import os
 import pwd
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,13 +64,14 @@ def down(settings: Settings) -> None:
     """Removes the cluster; `ClusterError` naming what stayed."""
     if os.geteuid() != 0:
         raise ClusterError("removing the embedded cluster needs root: run this with sudo")
-    if cleanup.is_state(settings.state):
-        with _locked(settings.state):
-            cleanup.remove(settings)
-    else:
-        # Without a state folder there may still be builds that a killed run left behind.
+    # Without a state folder there may still be builds that a killed run left behind.
+    held: AbstractContextManager[int | None] = (
+        _locked(settings.state) if cleanup.is_state(settings.state) else nullcontext()
+    )
+    with held:
         cleanup.remove(settings)
-    if left := cleanup.leftovers(settings):
+        left = cleanup.leftovers(settings)
+    if left:
         raise ClusterError(f"of the cluster in {settings.state} these remain: {', '.join(left)}; run down again")
 
 
