@@ -3,9 +3,11 @@
 import argparse
 import contextlib
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from cuvil_core.cli.console import Console, Failed, Result
 from cuvil_core.contract import ExitCode, Outcome
 from cuvil_core.errors import CuvilError, InternalError, SizeError
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 Command = Callable[[argparse.Namespace, Console], Result]
 
 
@@ -23,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = build_parser().parse_args(arguments)
     console = Console(as_json=given.json, quiet=given.quiet)
     try:
-        result = command_of(given.command)(given, console)
+        with _ended_by_sigterm():
+            result = command_of(given.command)(given, console)
         console.show(result)
         _leave(given.termination_log, Outcome(ExitCode.OK, "Completed", _first_line(result.text), result.data))
         return int(ExitCode.OK)
@@ -31,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(given, console, failed.fault, failed.result)
     except CuvilError as fault:
         return _fail(given, console, fault)
+    except _Terminated:
+        console.say("cuvil: terminated")
+        return TERMINATED
     except KeyboardInterrupt:
         console.say("cuvil: interrupted")
         return INTERRUPTED
@@ -46,6 +52,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "report it with the output of the same command with --debug"
         )
         return _fail(given, console, _from(InternalError(sentence), fault))
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came: leave as for Ctrl-C, so that temporary folders and child processes go."""
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block. Without a handler, the first process of a container would not even notice it."""
+
+    def end(*_: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def command_of(name: str) -> Command:

@@ -1,10 +1,12 @@
 """The command as users and Jobs run it: results, JSON, exit codes, one sentence for every error."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -314,10 +316,30 @@ def test_the_reference_page_is_true() -> None:
     root = Path(__file__).parents[3]
     page = (root / "docs" / "reference" / "command-line.md").read_text()
     assert set(re.findall(r"^\| `cuvil (\w+)", page, re.M)) == {name for name, _, _ in COMMANDS}
-    assert {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.M)} == {*map(int, ExitCode), 130}
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.M)} == {*map(int, ExitCode), 130, 143}
     rooms = ("artifact", "cache", "cli", "fetching", "runtime", "serving", "validate", "front.py")
     files = [
         path for room in rooms for path in (root / "cuvil_core").glob(f"{room}/**/*.py" if "." not in room else room)
     ]
     used = {name for path in files for name in re.findall(r"\bCUVIL_[A-Z_]+\b", path.read_text())}
     assert set(re.findall(r"\bCUVIL_[A-Z_]+\b", page)) == used
+
+
+def test_sigterm_ends_a_command(tmp_path: Path) -> None:
+    """SIGTERM during a download that never ends gives 143 at once and leaves no temporary folder."""
+    release, arrived = threading.Event(), threading.Event()
+
+    def hang(handler: web_server.Handler) -> None:
+        arrived.set()
+        release.wait(20)
+
+    (tmp_path / "temp").mkdir()
+    with web_server.serving(hang) as host:
+        command = [sys.executable, "-m", "cuvil_core.cli.main", "verify", "a.cuvil", "--model", f"http://{host}/m.onnx"]
+        environment = {**os.environ, "TMPDIR": str(tmp_path / "temp"), "PYTHONPATH": str(Path(__file__).parents[3])}
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+        assert arrived.wait(30)
+        process.terminate()
+        assert process.wait(10) == 143
+        release.set()
+    assert not list((tmp_path / "temp").iterdir())
