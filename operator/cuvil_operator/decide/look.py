@@ -67,12 +67,21 @@ class Look:
             memory=memory or self.memory,
             actions=(*levels.serve(self.seen, self.plan), *actions, *collect.leftovers(self.seen, self.wanted)),
             conditions=conditions,
-            requeue_after=after if after is not None else self._interval(),
+            requeue_after=self._wake(after),
         )
 
-    def _interval(self) -> timedelta | None:
-        """While there is a canary somebody looks at it every interval, whatever else is waited for."""
-        return self.spec.rollout.analysis.interval if self.memory.canary else None
+    def _wake(self, after: timedelta | None) -> timedelta | None:
+        """While there is a canary it is looked at every interval, whatever else is waited for or wakes the turn.
+
+        The time runs from the last look: counted from this turn, events in between would put the next look off.
+        """
+        interval, last = self.spec.rollout.analysis.interval, self.memory.analysis
+        if self.memory.canary is None:
+            return after
+        fresh = last is not None and last.revision == self.memory.canary.revision
+        left = interval - (self.now - last.at) if last and fresh else interval
+        left = left if left > timedelta() else interval
+        return left if after is None else min(after, left)
 
     def record(
         self,

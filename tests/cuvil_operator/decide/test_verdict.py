@@ -7,9 +7,10 @@ from decimal import Decimal
 import pytest
 
 from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, RevisionStatus, StepStatus
-from cuvil_operator.conventions import Gate, Reason
+from cuvil_operator.conventions import Gate, Phase, Reason
 from cuvil_operator.decide import analysis
 from cuvil_operator.decide.evidence import Evidence
+from cuvil_operator.decide.look import Look
 from cuvil_operator.decide.verdict import HOLD_REASONS, Verdict, judge, least_requests, reason_of
 from cuvil_operator.facts import Images, Observed, Platform, Samples
 from cuvil_operator.promql import PodCounts, Reading, SourceState
@@ -170,3 +171,14 @@ def test_evidence_of_another_canary_is_not_taken_over() -> None:
     status = replace(observed(None).status, analysis=first, canary=RevisionStatus("c" * 12))
     second = analysis.look(observed(samples((7, 0), (7, 0)), 60, status), SPEC)
     assert second is not None and second.gates[0].requests == 7
+
+
+def test_the_next_look_is_not_put_off_by_other_turns() -> None:
+    """A turn between two looks, woken by an event, asks to be woken when the look is due, not an interval later."""
+    first = analysis.look(observed(samples((50, 0), (50, 0))), SPEC)
+    status = replace(observed(None).status, analysis=first)
+    between = Look.at(observed(None, 7, status), SPEC)
+    say = between.say("r", Phase.PROGRESSING, Reason.STEP_HOLDING, "m")
+    assert say.requeue_after == timedelta(seconds=3)
+    sooner = between.say("r", Phase.PROGRESSING, Reason.STEP_HOLDING, "m", after=timedelta(seconds=1))
+    assert sooner.requeue_after == timedelta(seconds=1)
