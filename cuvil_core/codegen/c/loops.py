@@ -132,8 +132,8 @@ class Nest:
         """Full register tiles, then one smaller tile, then a partial vector; or tiles of which the last overlaps."""
         lanes = self._lanes(level.axis)
         whole, rest = divmod(length, level.step)
-        if rest and whole and self.schedule.tail is Tail.OVERLAP and level.step > 1:
-            self._emit_overlapping(level, begin, str(length), turn, position)
+        if whole and 4 * rest >= 3 * level.step and self.schedule.tail is Tail.OVERLAP:
+            self._emit_overlapping(level, begin, f"{begin} + {length}", f"{begin} + {length}", turn, position)
             return
         if whole == 1:
             self._inner(level, begin, level.step // lanes, None, turn, position)
@@ -149,13 +149,12 @@ class Nest:
         if rest % lanes:
             self._inner(level, _plus(begin, done), 1, str(rest % lanes), turn, position)
 
-    def _emit_overlapping(self, level: Level, begin: str, length: str, turn: Turn, position: int) -> None:
+    def _emit_overlapping(self, level: Level, begin: str, stop: str, end: str, turn: Turn, position: int) -> None:
+        """Full tiles that start below `stop`; what would pass `end` begins earlier."""
         name = variable(level.axis)
-        last = f"{begin} + {length} - {level.step}"
-        with self.writer.block(
-            f"for (int64_t {name}_next = {begin}; {name}_next < {begin} + {length}; {name}_next += {level.step})"
-        ):
-            self.writer.line(f"const int64_t {name} = cuvil_min({name}_next, {last});")
+        head = f"for (int64_t {name}_next = {begin}; {name}_next < {stop}; {name}_next += {level.step})"
+        with self.writer.block(head):
+            self.writer.line(f"const int64_t {name} = cuvil_min({name}_next, {end} - {level.step});")
             self._inner(level, name, level.step // self._lanes(level.axis), None, turn, position)
 
     def _emit_unknown(self, level: Level, span: Range, turn: Turn, position: int) -> None:
@@ -164,20 +163,27 @@ class Nest:
             with self.writer.block(f"for (int64_t {name} = {span.begin}; {name} < {span.end}; ++{name})"):
                 self._inner(level, name, 1, None, turn, position)
             return
-        if self.schedule.tail is Tail.OVERLAP:
-            with self.writer.block(f"if ({span.end} - {span.begin} >= {level.step})"):
-                self._emit_overlapping(level, span.begin, f"({span.end} - {span.begin})", turn, position)
-            with self.writer.block("else"):
-                self._emit_shrinking(level, span, level.step // lanes // 2, turn, position)
-            return
         with self.writer.block():
-            self._emit_shrinking(level, span, level.step // lanes, turn, position)
+            self.writer.line(f"int64_t {name} = {span.begin};")
+            most = level.step // lanes
+            if self.schedule.tail is Tail.OVERLAP and most > 1:
+                most //= 2
+                self._emit_full_tiles(level, span, most * lanes, turn, position)
+            self._emit_shrinking(level, span, most, turn, position)
+
+    def _emit_full_tiles(self, level: Level, span: Range, half: int, turn: Turn, position: int) -> None:
+        """Full tiles where one fits, a rest above half a tile among them; leaves the axis at the last half tile."""
+        name = variable(level.axis)
+        with self.writer.block(f"if ({span.end} - {span.begin} >= {level.step})"):
+            self.writer.line(f"const int64_t {name}_rest = ({span.end} - {span.begin}) % {level.step};")
+            self.writer.line(f"const int64_t {name}_stop = {span.end} - ({name}_rest <= {half} ? {name}_rest : 0);")
+            self._emit_overlapping(level, span.begin, f"{name}_stop", span.end, turn, position)
+            self.writer.line(f"{name} = {name}_stop == {span.end} ? {span.end} : {span.end} - {half};")
 
     def _emit_shrinking(self, level: Level, span: Range, most: int, turn: Turn, position: int) -> None:
         """Tiles of `most` points while they fit, then half as many, down to one, then a partial vector."""
         name, lanes = variable(level.axis), self._lanes(level.axis)
-        self.writer.line(f"int64_t {name} = {span.begin};")
-        count = max(most, 1)
+        count = most
         while count:
             step = count * lanes
             with self.writer.block(f"for (; {name} + {step} <= {span.end}; {name} += {step})"):
