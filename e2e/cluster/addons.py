@@ -11,9 +11,11 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from string import Template
 
+from e2e.cluster.commands import wait_until
 from e2e.cluster.node import Kubectl
 from e2e.cluster.processes import Process, ensure, watch
 from e2e.cluster.programs import ALERTMANAGER_VERSION, PROMETHEUS_VERSION, Programs
@@ -73,13 +75,17 @@ def start(settings: Settings, programs: Programs, kubectl: Kubectl, images: Mapp
     names = ("namespaces", "coredns", "registry", "gateway", "monitoring")
     digest = _digest(crds, [render(name, filled) for name in names])
     record = settings.state / "addons.digest"
-    if not record.exists() or record.read_text() != digest:
+    # A story that was killed may have left Prometheus or the registry scaled to nothing.
+    unwell = not all(answers(HEALTH[name]) for name in IN_CLUSTER)
+    if unwell or not record.exists() or record.read_text() != digest:
         _apply(settings, kubectl, crds, names, filled)
         record.write_text(digest)
     with step("Traefik and prometheus-operator run"):
         _start_processes(settings, programs, images)
     with step("CoreDNS, registry, Prometheus and Alertmanager ready"):
         _wait(kubectl)
+        for name in IN_CLUSTER:
+            wait_until(f"an answer of {name} at {HEALTH[name]}", partial(answers, HEALTH[name]), seconds=60)
 
 
 def processes(settings: Settings, programs: Programs, images: Mapping[str, str]) -> tuple[Process, ...]:
@@ -128,6 +134,8 @@ HEALTH: Mapping[str, str] = {
     "alertmanager": f"{ALERTMANAGER_URL}/-/ready",
 }
 """Addon → the address that tells from the host whether it is well."""
+IN_CLUSTER = ("registry", "prometheus", "alertmanager")
+"""Addons that run as pods and can be asked from the host."""
 
 
 def _apply(
@@ -152,7 +160,7 @@ def _start_processes(settings: Settings, programs: Programs, images: Mapping[str
     started = [(process, ensure(settings, process)) for process in processes(settings, programs, images)]
     for process, fresh in started:
         if fresh:
-            watch(settings, process, lambda name=process.name: answers(HEALTH[name]), seconds=60)  # type: ignore[misc]
+            watch(settings, process, partial(answers, HEALTH[process.name]), seconds=60)
 
 
 def _wait(kubectl: Kubectl) -> None:

@@ -77,5 +77,5 @@ def wait_until(what: str, ready: Callable[[], bool], *, seconds: float, every: f
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:
-            raise ClusterError(f"{what} within {seconds:.0f} s did not happen; see `python -m e2e.cluster status`")
+            raise ClusterError(f"waited {seconds:.0f} s in vain for {what}; see `python -m e2e.cluster status`")
         time.sleep(every)
