@@ -71,7 +71,8 @@ def _pad(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Ex
     if not inside:
         return composer.value(source, moved, within)
     inner = composer.value(source, moved, (*within, *inside))
-    if isinstance(inner, Load) and inner.otherwise == 0 and composer.ragged is None:
+    if isinstance(inner, Load) and inner.within == (*within, *inside):
+        # No other condition guards the load, so its own fallback can be the fill.
         return Load(inner.access, inner.dtype, inner.within, fill)
     return Select(all_of(inside), inner, Literal(fill, op.result.dtype))
 

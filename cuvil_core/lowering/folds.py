@@ -108,10 +108,10 @@ def _window(root: Op, kept: Indices) -> Reduced:
 
 def _element(composer: Composer, root: Op, reduced: Reduced) -> Expr:
     element = composer.value(root.operands[0], reduced.indices, reduced.within)
-    if not reduced.within or (reduced.combine is Combine.SUM and isinstance(element, Load)):
+    if not reduced.within:
         return element
     fill = identity(reduced.combine, element.dtype)
-    if isinstance(element, Load) and composer.ragged is None:
+    if isinstance(element, Load) and element.within == reduced.within:
         return Load(element.access, element.dtype, element.within, fill.value)
     return Select(all_of(reduced.within), element, fill)
 
