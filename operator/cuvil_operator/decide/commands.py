@@ -150,9 +150,8 @@ def _retry(look: Look, revision: str) -> Answer:
         return _no_op(look, f"revision {revision} is under way; there is nothing to retry")
     if memory.stable and memory.stable.revision == revision:
         return _no_op(look, f"revision {revision} is stable; there is nothing to retry")
-    if rolling_back(look.seen):
-        return _refuse(look, f"revision {revision} is being rolled back; retry it when that has ended")
-    message = f"revision {revision or 'of this spec'} is tried again by command"
+    later = " when its rollback has ended" if rolling_back(look.seen) else ""
+    message = f"revision {revision or 'of this spec'} is tried again by command{later}"
     cleared = _cleared(look, revision)
     return Answer(Result.DONE, message, replace(memory, quarantine=cleared, retried_at=look.now, retry=None))
 
@@ -187,8 +186,6 @@ def _restart(look: Look, revision: str) -> Answer:
 
 
 def _clear(look: Look, revision: str) -> Answer:
-    if rolling_back(look.seen) and look.memory.rollback and look.memory.rollback.revision == revision:
-        return _refuse(look, f"revision {revision} is being rolled back; clear its quarantine when that has ended")
     if not _entry(look, revision):
         return _no_op(look, f"revision {revision or 'of this spec'} is not quarantined")
     message = f"the quarantine of revision {revision} is cleared by command"
@@ -210,6 +207,8 @@ VERBS: dict[Verb, Callable[[Look, str], Answer]] = {
 
 def _needs_canary(look: Look, revision: str) -> Answer | None:
     memory = look.memory
+    if rolling_back(look.seen) and memory.rollback and memory.rollback.revision == revision:
+        return _refuse(look, f"revision {revision} is being rolled back; retry it instead")
     if _entry(look, revision):
         return _refuse(look, f"revision {revision} is quarantined; clear-quarantine or retry it first")
     if memory.stable and memory.stable.revision == revision:

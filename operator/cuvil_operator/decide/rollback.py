@@ -92,7 +92,8 @@ def go_on(look: Look) -> Decision | None:
         return None
     if canary is None or look.plan.reached:
         back = f"all traffic is on stable {dossier.stable}" if dossier.stable else "nothing serves"
-        message = f"revision {dossier.revision} is rolled back and quarantined ({dossier.reason}); {back}"
+        held = any(one.revision == dossier.revision for one in look.memory.quarantine)
+        message = f"revision {dossier.revision} is rolled back{' and quarantined' * held} ({dossier.reason}); {back}"
         marked = noted(look.memory, look.now, Reason.ROLLED_BACK, message)
         ended = replace(dossier, finished_at=look.now, timeline=marked.timeline)
         ended = replace(ended, weight_zero_at=ended.weight_zero_at or look.now)

@@ -47,6 +47,7 @@ def _actual(seen: Observed, role: RevisionStatus | None) -> RevisionStatus | Non
 
 
 def _share(seen: Observed, memory: CuvilModelStatus) -> int | None:
-    """The canary's actual share; of a model without a canary that of stable, so that the column reads 100 at rest."""
-    role = memory.canary or memory.stable
-    return seen.route.weights.get(role.revision, 0) if role else None
+    """The canary's actual share: 0 at rest, None before there is anything to serve."""
+    if memory.canary:
+        return seen.route.weights.get(memory.canary.revision, 0)
+    return 0 if memory.stable else None

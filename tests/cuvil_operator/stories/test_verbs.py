@@ -89,11 +89,11 @@ ANSWERS = {
     Verb.PROMOTE: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
     Verb.PROMOTE_FULL: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
     Verb.ABORT: (DONE, DONE, DONE, DONE, DONE, DONE, NO_OP, NO_OP, REFUSED, DONE),
-    Verb.RETRY: (DONE, DONE, NO_OP, NO_OP, NO_OP, NO_OP, REFUSED, DONE, NO_OP, NO_OP),
+    Verb.RETRY: (DONE, DONE, NO_OP, NO_OP, NO_OP, NO_OP, DONE, DONE, NO_OP, NO_OP),
     Verb.PAUSE: (DONE, DONE, DONE, DONE, NO_OP, DONE, REFUSED, DONE, NO_OP, DONE),
     Verb.RESUME: (NO_OP, NO_OP, NO_OP, NO_OP, DONE, NO_OP, REFUSED, NO_OP, NO_OP, NO_OP),
     Verb.RESTART: (REFUSED, REFUSED, DONE, DONE, DONE, DONE, REFUSED, REFUSED, DONE, DONE),
-    Verb.CLEAR_QUARANTINE: (NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, REFUSED, DONE, NO_OP, NO_OP),
+    Verb.CLEAR_QUARANTINE: (NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, DONE, DONE, NO_OP, NO_OP),
 }
 
 
@@ -129,6 +129,17 @@ def test_abort_quarantines_and_retry_tries_again() -> None:
     story = progressing().command("abort@B#1").until_phase(Phase.ROLLED_BACK).run(30)
     assert [one.reason for one in story.status.quarantine] == [Reason.ABORTED]
     story.command("retry@B#2").until_phase(Phase.STABLE)
+    assert story._alias(story.status.stable.revision) == "B"  # type: ignore[union-attr]
+
+
+def test_retry_during_a_rollback_waits_for_its_end() -> None:
+    """Ordered while the canary's pods still end, a retry lets the rollback end and then begins anew."""
+    story = progressing().command("abort@B#1").until(lambda status: status.rollback is not None).run(0)
+    assert story.status.phase == Phase.ROLLING_BACK
+    story.command("retry@B#2").run(0)
+    assert story.status.quarantine == () and story.status.phase == Phase.ROLLING_BACK
+    story.until(lambda status: status.rollback is not None and status.rollback.finished_at is not None)
+    story.until_phase(Phase.STABLE)
     assert story._alias(story.status.stable.revision) == "B"  # type: ignore[union-attr]
 
 
