@@ -11,7 +11,7 @@ from datetime import datetime
 from cuvil_operator import conventions as names
 from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, RevisionStatus, SpecError
 from cuvil_operator.errors import GiveUpError
-from cuvil_operator.facts import GpuNodes, JobSeen, ModelKey, Observed, Platform, RouteSeen, Samples
+from cuvil_operator.facts import GpuNodes, JobSeen, ModelKey, Observed, Platform, RevisionRecord, RouteSeen, Samples
 from cuvil_operator.gateways.failures import KubernetesDenied
 from cuvil_operator.gateways.present import Present
 from cuvil_operator.gateways.protocols import (
@@ -32,7 +32,7 @@ from cuvil_operator.gateways.resources import (
 )
 from cuvil_operator.observe.jobs import read_job
 from cuvil_operator.observe.nodes import read_nodes
-from cuvil_operator.observe.records import read_records
+from cuvil_operator.observe.records import own_records, sibling_records
 from cuvil_operator.observe.routes import read_http_route, read_service
 from cuvil_operator.observe.samples import is_due, read_samples
 from cuvil_operator.observe.workloads import read_workload, serving_pods
@@ -87,7 +87,7 @@ class Observer:
             self._nodes(spec),
         )
         pods = serving_pods(read.model_pods)
-        own, siblings = read_records(read.config_maps, document["metadata"]["uid"])
+        own = own_records(read.config_maps, document["metadata"]["uid"])
         observed = Observed(
             now=now,
             name=key.name,
@@ -102,7 +102,7 @@ class Observer:
             command=str((document["metadata"].get("annotations") or {}).get(names.ANNOTATION_COMMAND, "")),
             jobs=_jobs(read),
             records=own,
-            siblings=siblings,
+            siblings=await self._siblings(key, document, status, own),
             workloads=tuple(read_workload(one, pods) for one in read.deployments),
             route=_route(key, spec, read, pods),
             canary_samples=canary,
@@ -114,11 +114,10 @@ class Observer:
     async def _read(self, key: ModelKey) -> _Read:
         own = {names.LABEL_MANAGED_BY: names.MANAGED_BY, names.LABEL_MODEL: key.name}
         shared = {names.LABEL_MANAGED_BY: names.MANAGED_BY, names.LABEL_STAGE: names.Stage.COMPILE.value}
-        revisions = {names.LABEL_MANAGED_BY: names.MANAGED_BY, names.LABEL_STAGE: names.STAGE_REVISION}
         asked = (
             (JOBS, own),
             (JOBS, shared),
-            (CONFIG_MAPS, revisions),
+            (CONFIG_MAPS, own),
             (DEPLOYMENTS, own),
             (SERVICES, own),
             (HTTP_ROUTES, own),
@@ -129,6 +128,20 @@ class Observer:
             *(self._kubernetes.list(resource, key.namespace, labels) for resource, labels in asked)
         )
         return _Read((*jobs, *compiles), maps, deployments, services, routes, pods, compile_pods)
+
+    async def _siblings(
+        self, key: ModelKey, document: Document, status: CuvilModelStatus, own: tuple[RevisionRecord, ...]
+    ) -> tuple[RevisionRecord, ...]:
+        """Read other models' revisions only while this model's own is not proved: nothing else rests on them.
+
+        Else each turn of each model would read the namespace's whole history.
+        """
+        proved = status.revision in {one.revision for one in own}
+        if proved and status.observed_generation == document["metadata"].get("generation"):
+            return ()
+        revisions = {names.LABEL_MANAGED_BY: names.MANAGED_BY, names.LABEL_STAGE: names.STAGE_REVISION}
+        found = await self._kubernetes.list(CONFIG_MAPS, key.namespace, revisions)
+        return sibling_records(found, document["metadata"]["uid"])
 
     async def _samples(
         self,

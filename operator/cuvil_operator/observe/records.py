@@ -10,18 +10,22 @@ from cuvil_operator.gateways.protocols import Document
 log = logging.getLogger(__name__)
 
 
-def read_records(
-    config_maps: Iterable[Document], uid: str
-) -> tuple[tuple[RevisionRecord, ...], tuple[RevisionRecord, ...]]:
-    """Give (own, siblings'): own are those whose owner has this uid; one that cannot be read counts as absent."""
-    own: list[RevisionRecord] = []
-    siblings: list[RevisionRecord] = []
-    for document in config_maps:
-        record = _read(document)
-        if record is not None:
-            owners = {ref["uid"] for ref in document["metadata"].get("ownerReferences") or ()}
-            (own if uid in owners else siblings).append(record)
-    return tuple(own), tuple(siblings)
+def own_records(config_maps: Iterable[Document], uid: str) -> tuple[RevisionRecord, ...]:
+    """Give the records of the revisions that the CuvilModel of this uid owns; one that cannot be read is absent."""
+    return _records(one for one in config_maps if uid in _owners(one))
+
+
+def sibling_records(config_maps: Iterable[Document], uid: str) -> tuple[RevisionRecord, ...]:
+    """Give the records of the revisions that others own."""
+    return _records(one for one in config_maps if uid not in _owners(one))
+
+
+def _records(config_maps: Iterable[Document]) -> tuple[RevisionRecord, ...]:
+    return tuple(record for one in config_maps if (record := _read(one)) is not None)
+
+
+def _owners(document: Document) -> set[str]:
+    return {ref["uid"] for ref in document["metadata"].get("ownerReferences") or ()}
 
 
 def _read(document: Document) -> RevisionRecord | None:
