@@ -146,6 +146,20 @@ def test_what_somebody_changed_is_changed_back() -> None:
     assert after["spec"]["replicas"] == 2 and after["metadata"]["annotations"]["theirs"] == "1"
 
 
+def test_what_a_turn_reads_comes_back_at_once_and_the_rest_within_a_minute() -> None:
+    """A Service that somebody deleted is applied by the next turn; a budget, which turns do not read, a minute later."""
+    world = World()
+    world.perform(WORKLOAD)
+    world.kubernetes.remove(resources.SERVICES, "ns", NAME)
+    world.kubernetes.remove(resources.POD_DISRUPTION_BUDGETS, "ns", NAME)
+    world.perform(WORKLOAD)
+    assert world.get(resources.SERVICES, NAME) is not None
+    assert world.get(resources.POD_DISRUPTION_BUDGETS, NAME) is None
+    world.clock.advance(61)
+    world.perform(WORKLOAD)
+    assert world.get(resources.POD_DISRUPTION_BUDGETS, NAME) is not None
+
+
 def test_a_strangers_object_is_never_taken_over() -> None:
     """A Service of the model's name that a user made stays as it is, and the act says how to go on."""
     world = World()
