@@ -147,7 +147,7 @@ def test_what_somebody_changed_is_changed_back() -> None:
 
 
 def test_what_a_turn_reads_comes_back_at_once_and_the_rest_within_a_minute() -> None:
-    """A Service that somebody deleted is applied by the next turn; a budget, which turns do not read, a minute later."""
+    """A deleted Service is applied by the next turn; a budget, which turns do not read, a minute later."""
     world = World()
     world.perform(WORKLOAD)
     world.kubernetes.remove(resources.SERVICES, "ns", NAME)
