@@ -12,6 +12,17 @@ from cuvil_operator.gateways.failures import KubernetesConflict, KubernetesInval
 from cuvil_operator.gateways.fence import Fence
 from cuvil_operator.gateways.protocols import Document, EventNote, KubernetesGateway
 
+PARENT = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "missing"}
+ACCEPTED = {
+    "type": "Accepted",
+    "status": "True",
+    "reason": "Accepted",
+    "message": "",
+    "lastTransitionTime": "2030-01-01T12:00:00Z",
+}
+TAKEN = {"parents": [{"controllerName": "contract.example/test", "parentRef": PARENT, "conditions": [ACCEPTED]}]}
+FREE: Document = {"parents": []}
+
 Condition = Callable[[], Awaitable[Any]]
 
 
@@ -33,20 +44,13 @@ class World:
         meta = {"name": name, "namespace": self.namespace} | more.pop("metadata", {})
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data} | more
 
-    def model(self, name: str, replicas: int = 1) -> Document:
-        """The least CuvilModel that the schema takes."""
+    def route(self, name: str, host: str = "a.example") -> Document:
+        """A kind with a status of its own that no controller writes: its Gateway does not exist."""
         return {
-            "apiVersion": "cuvil.dev/v1alpha1",
-            "kind": "CuvilModel",
+            "apiVersion": "gateway.networking.k8s.io/v1",
+            "kind": "HTTPRoute",
             "metadata": {"name": name, "namespace": self.namespace},
-            "spec": {
-                "model": {"uri": "https://models.example.com/m.onnx"},
-                "target": "x86_64-cpu",
-                "slo": {"latency": {"threshold": "800ms"}},
-                "serving": {"replicas": replicas},
-                # The controller must not touch what the contract writes.
-                "suspend": True,
-            },
+            "spec": {"parentRefs": [PARENT], "hostnames": [host]},
         }
 
     def job(self, name: str, owners: list[Document]) -> Document:
@@ -138,29 +142,27 @@ async def stamps_are_the_cheap_list(world: World) -> None:
 
 async def status_is_apart(world: World) -> None:
     """A status write replaces the status, keeps spec and generation; a spec write raises generation, keeps status."""
-    stored = await world.gateway.apply(world.model("m"))
-    where = (resources.CUVIL_MODELS, world.namespace, "m")
-    first = await world.gateway.patch_status(
-        *where, {"observedGeneration": 1, "phase": "Pending"}, stored["metadata"]["resourceVersion"]
-    )
+    stored = await world.gateway.apply(world.route("m"))
+    where = (resources.HTTP_ROUTES, world.namespace, "m")
+    first = await world.gateway.patch_status(*where, TAKEN, stored["metadata"]["resourceVersion"])
     assert first["metadata"]["generation"] == stored["metadata"]["generation"]
     assert first["spec"] == stored["spec"]
-    second = await world.gateway.patch_status(*where, {"observedGeneration": 1}, first["metadata"]["resourceVersion"])
-    assert second["status"] == {"observedGeneration": 1}
-    third = await world.gateway.apply(world.model("m", replicas=2))
+    second = await world.gateway.patch_status(*where, FREE, first["metadata"]["resourceVersion"])
+    assert second["status"] == FREE
+    third = await world.gateway.apply(world.route("m", host="b.example"))
     assert third["metadata"]["generation"] == stored["metadata"]["generation"] + 1
-    assert third["status"] == {"observedGeneration": 1}
+    assert third["status"] == FREE
 
 
 async def a_stale_status_conflicts(world: World) -> None:
     """A status for a version that has moved on, or for an object that is gone, is a conflict."""
-    stored = await world.gateway.apply(world.model("m"))
-    await world.gateway.apply(world.model("m", replicas=3))
-    where = (resources.CUVIL_MODELS, world.namespace, "m")
+    stored = await world.gateway.apply(world.route("m"))
+    await world.gateway.apply(world.route("m", host="b.example"))
+    where = (resources.HTTP_ROUTES, world.namespace, "m")
     with pytest.raises(KubernetesConflict):
-        await world.gateway.patch_status(*where, {"phase": "Pending"}, stored["metadata"]["resourceVersion"])
+        await world.gateway.patch_status(*where, FREE, stored["metadata"]["resourceVersion"])
     with pytest.raises(KubernetesConflict):
-        await world.gateway.patch_status(resources.CUVIL_MODELS, world.namespace, "gone", {}, "1")
+        await world.gateway.patch_status(resources.HTTP_ROUTES, world.namespace, "gone", FREE, "1")
 
 
 async def an_immutable_config_map_stays(world: World) -> None:
@@ -240,7 +242,7 @@ async def a_closed_fence_stops_every_write(world: World) -> None:
     with pytest.raises(WriteRefused):
         await world.gateway.set_owners(*where, [], version)
     with pytest.raises(WriteRefused):
-        await world.gateway.patch_status(resources.CUVIL_MODELS, world.namespace, "m", {}, "1")
+        await world.gateway.patch_status(resources.HTTP_ROUTES, world.namespace, "m", FREE, "1")
     with pytest.raises(WriteRefused):
         await world.gateway.emit(EventNote(stored, EventKind.NORMAL, "Late", "too late"))
     now = await world.gateway.get(*where)
