@@ -196,7 +196,7 @@ class Context:
         """The elements as numbers; UnsupportedOpError where they are not constant."""
         numbers = tensor.numbers()
         if numbers is None:
-            raise UnsupportedOpError(f"it takes {what} not from a constant of at most {MAX_CONTENT} elements; make that one")
+            raise UnsupportedOpError(f"it takes {what} from no constant of up to {MAX_CONTENT} elements; make that one")
         return numbers
 
 
