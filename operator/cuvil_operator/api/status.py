@@ -162,6 +162,8 @@ class QuarantineEntry:
     at: Time
     artifact_sha256: str | None = None
     """Set when the fault is the artifact's own: every revision with it is refused."""
+    bound: str | None = None
+    """Of wrong numbers: the accuracy that was asked for; under another one the artifact may be tried."""
 
 
 @dataclass(frozen=True, slots=True)

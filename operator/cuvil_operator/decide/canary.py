@@ -22,7 +22,7 @@ ROUTE_TURN = timedelta(seconds=1)
 
 def refuse_quarantined(look: Look) -> Decision | None:
     """A quarantined revision is not tried again by a restart or a re-sync."""
-    entry = proof.quarantined(look.seen, look.wanted) if look.wanted else None
+    entry = proof.quarantined(look.seen, look.spec, look.wanted) if look.wanted else None
     if entry is None or look.wanted is None or _is_stable(look):
         return None
     # only what lost a rollout is RolledBack; what never had traffic is Blocked

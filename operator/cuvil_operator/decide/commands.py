@@ -233,7 +233,7 @@ def _needs_rollout(look: Look, revision: str) -> Answer | None:
 
 def _entry(look: Look, revision: str) -> QuarantineEntry | None:
     if look.wanted and look.wanted.revision == revision:
-        return proof.quarantined(look.seen, look.wanted)
+        return proof.quarantined(look.seen, look.spec, look.wanted)
     return next((one for one in look.memory.quarantine if one.revision == revision), None)
 
 

@@ -61,18 +61,26 @@ def validation_key(seen: Observed, spec: CuvilModelSpec, wanted: Wanted, made: A
     return hashing.validation_key(spec, wanted.model_sha256, made.sha256, base.artifact_sha256 if base else None)
 
 
-def quarantined(seen: Observed, wanted: Wanted) -> QuarantineEntry | None:
-    """Give the entry that keeps a revision from being tried: its own, or that of its artifact."""
+def quarantined(seen: Observed, spec: CuvilModelSpec, wanted: Wanted) -> QuarantineEntry | None:
+    """Give the entry that keeps a revision from being tried: its own, or that of its artifact.
+
+    Numbers that were outside one bound may be inside a wider one: there the artifact's entry holds for its bound alone.
+    """
     made = artifact(seen, wanted)
-    sha256 = made.sha256 if made else None
-    return next(
-        (
-            entry
-            for entry in seen.status.quarantine
-            if entry.revision == wanted.revision or (sha256 and entry.artifact_sha256 == sha256)
-        ),
-        None,
-    )
+    asked = bound(spec)
+
+    def holds(entry: QuarantineEntry) -> bool:
+        intrinsic = made is not None and entry.artifact_sha256 == made.sha256 and entry.bound in (None, asked)
+        return entry.revision == wanted.revision or intrinsic
+
+    return next((entry for entry in seen.status.quarantine if holds(entry)), None)
+
+
+def bound(spec: CuvilModelSpec) -> str:
+    """Give what is asked of the numbers, in one text."""
+    accuracy = spec.accuracy
+    golden = f" on {accuracy.golden_uri}" if accuracy.golden_uri else ""
+    return f"rtol={accuracy.rtol.normalize():f} atol={accuracy.atol.normalize():f}{golden}"
 
 
 def _manifest_facts(record: RevisionRecord) -> dict[str, Any]:

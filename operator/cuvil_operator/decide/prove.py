@@ -32,7 +32,6 @@ from cuvil_operator.facts import (
 
 STAGE_PHASES = {Stage.RESOLVE: Phase.RESOLVING, Stage.COMPILE: Phase.COMPILING, Stage.VALIDATE: Phase.VALIDATING}
 STAGE_REASONS = {Stage.RESOLVE: Reason.RESOLVING, Stage.COMPILE: Reason.COMPILING, Stage.VALIDATE: Reason.VALIDATING}
-STAGE_CONDITIONS = {Stage.COMPILE: ConditionType.COMPILED, Stage.VALIDATE: ConditionType.VALIDATED}
 
 
 def refuse_host(look: Look) -> Decision | None:
@@ -228,7 +227,9 @@ def _intrinsic(look: Look, reason: Reason, message: str, said: tuple[Said, ...])
     assert look.wanted is not None
     made = proof.artifact(look.seen, look.wanted)
     sha256 = made.sha256 if made else None
-    entry = QuarantineEntry(look.wanted.revision, reason.value, brief(message), look.now, sha256)
+    entry = QuarantineEntry(
+        look.wanted.revision, reason.value, brief(message), look.now, sha256, proof.bound(look.spec)
+    )
     memory = replace(look.memory, quarantine=(entry, *look.memory.quarantine)[:QUARANTINE_LIMIT])
     return look.record("validate", Phase.BLOCKED, reason, message, memory, kind=EventKind.WARNING, conditions=said)
 
@@ -268,5 +269,11 @@ def _again(look: Look, job: JobSeen, message: str) -> Decision:
 
 
 def _said(stage: Stage, status: str, reason: Reason, message: str) -> tuple[Said, ...]:
-    kind = STAGE_CONDITIONS.get(stage, ConditionType.COMPILED)
-    return (Said(kind, status, reason, message),)
+    """The condition of a stage; what an earlier spec's proof said is no longer said of this one."""
+    if stage is Stage.VALIDATE:
+        return (Said(ConditionType.VALIDATED, status, reason, message),)
+    if stage is Stage.RESOLVE and status == "Unknown":
+        # a look behind the URI mostly finds the model that is compiled already
+        return ()
+    waits = Said(ConditionType.VALIDATED, "Unknown", reason, "there is no artifact to prove yet")
+    return (Said(ConditionType.COMPILED, status, reason, message), waits)

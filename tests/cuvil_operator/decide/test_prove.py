@@ -169,8 +169,9 @@ def test_a_final_failure_blocks_and_is_told_once(code: ExitCode) -> None:
     """The condition names the reason, the message is the Job's own, nothing is run again, and the Event comes once."""
     first = decide(seen(jobs=(failed(code, "op Foo is not supported"),)))
     assert (first.phase, first.message) == (Phase.BLOCKED, "op Foo is not supported")
-    [said] = first.conditions
+    said, proof = first.conditions
     assert (said.type, said.status, said.reason) == (ConditionType.COMPILED, "False", first.reason)
+    assert (proof.type, proof.status) == (ConditionType.VALIDATED, "Unknown")
     again = decide(seen(status=first.memory, jobs=(failed(code, "op Foo is not supported"),)))
     assert again.phase == Phase.BLOCKED and again.actions == () and again.requeue_after is None
 
