@@ -23,6 +23,8 @@ CONVOLUTIONS = frozenset(
 _MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.DOT, Strategy.CONCAT}
 """Strategies whose results have bytes of their own."""
 _ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
+MAX_VIEWS = 24
+"""Views behind views before one is made into bytes: each reader walks them all."""
 _VIEWS_FOR_ONE = frozenset(("transpose", "pad", "gather", "reshape"))
 
 
@@ -40,6 +42,8 @@ class _Chooser:
         self.blocked: dict[Value, bool] = {}
         self.layouts: dict[Value, Layout] = {}
         self.homes: dict[Value, Value] = {}
+        self.views: dict[Value, int] = {}
+        """View → how many views lie one behind the other up to a value with bytes."""
         self.producers = graph.producers()
         self.uses = graph.uses()
 
@@ -66,6 +70,8 @@ class _Chooser:
             blocked = prefers_blocked(op, self.blocked)
             choice = Choice(self._plain_strategy(op, root))
         self.choices[op] = choice
+        if choice.strategy is Strategy.VIEW:
+            self.views[op.result] = self._depth(op)
         for result in op.results:
             wanted = blocked and not (choice.strategy in (Strategy.MAP, Strategy.FOLD) and self._ends_here(result))
             self.blocked[result] = wanted and len(result.shape) >= 2
@@ -81,11 +87,16 @@ class _Chooser:
             return Strategy.CONCAT
         if op.name == "reshape" and self._is_alias(op):
             return Strategy.ALIAS
-        if op.name in _ALWAYS_VIEWS or (op.name in _VIEWS_FOR_ONE and len(self.uses.get(op.result, ())) <= 1):
-            return Strategy.VIEW
         if root is not None:
             return Strategy.FOLD
+        if self._depth(op) > MAX_VIEWS:
+            return Strategy.MAP
+        if op.name in _ALWAYS_VIEWS or (op.name in _VIEWS_FOR_ONE and len(self.uses.get(op.result, ())) <= 1):
+            return Strategy.VIEW
         return Strategy.MAP
+
+    def _depth(self, op: Op) -> int:
+        return 1 + max((self.views.get(value, 0) for value in op.operands), default=0)
 
     def _is_alias(self, op: Op) -> bool:
         """True where the reshaped bytes stay as they lie."""

@@ -5,7 +5,7 @@ One step of the reduction for a tile of t points by b blocks of 16 channels take
     max(t·b·h / 2,  (t + b·h) / 2,  4)  cycles        h = registers a block (1 on AVX-512, 2 on AVX2)
 
 two FMAs a cycle, two loads a cycle (t broadcasts, b·h vectors; the broadcasts of a single block fold into the FMAs),
-and the latency of a chain of FMAs. A row of w points is ceil(w / t) tiles: the last one overlaps its neighbour.
+and the latency of a chain of FMAs. A row of w points is w // t tiles and one smaller tile for the rest.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ LATENCY = 4
 TILE_START = 0.25
 """Cycles a step that a tile costs beyond the model (loop, address, epilogue), so that equal costs favour few tiles."""
 PANELS = (1, 2, 3, 4, 6)
-SYMBOLIC_POINTS = 7
-"""Points of a tile along an extent that is not known: image widths are 7·2^k as often as 5·2^k, and the last tile of a
-row overlaps its neighbour."""
+SYMBOLIC_POINTS = 14
+"""Row for which tiles are chosen along an extent that is not known: image widths are 7·2^k as often as 5·2^k, and rests
+of up to half a tile take a tile of that size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,19 @@ def _best(points: Dim, blocks: int, machine: Machine) -> RegisterTile:
 
 def _candidates(points: int, panels: tuple[int, ...], machine: Machine) -> Iterator[RegisterTile]:
     for count in panels:
-        if count * machine.halves > accumulators(machine):
+        vectors = count * machine.halves
+        # All sums, a step's weights and one broadcast at once: one register too few and every step spills.
+        room = min(accumulators(machine), machine.registers - vectors - 1)
+        if vectors > room:
             continue
-        most = accumulators(machine) // (count * machine.halves)
+        most = room // vectors
         for tile in range(min(most, max(1, points)), 0, -1):
             yield RegisterTile(tile, count)
 
 
 def _cost(tile: RegisterTile, points: int, machine: Machine) -> float:
     """Cycles of one step of the reduction for a row, a block of channels."""
-    return -(-points // tile.points) * step_cost(tile.points, tile.panels, machine) / tile.panels
+    full, rest = divmod(points, tile.points)
+    cost = full * step_cost(tile.points, tile.panels, machine)
+    cost += step_cost(rest, tile.panels, machine) if rest else 0
+    return cost / tile.panels

@@ -235,3 +235,45 @@ def test_kinds_of_numbers_in_reductions(tmp_path: Path) -> None:
     x = make.input("x", "N", "H", dtype=DType.INT32)
     far = make.op("sub", x, make.filled(np.int32(2_000_000_000), x))
     check(make.done(make.op("reduce", far, kind="max", axes=(1,))), BINDINGS, tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT64, DType.FLOAT16], ids=str)
+def test_other_floats(dtype: DType, tmp_path: Path) -> None:
+    """Convolutions, dots, reductions and mathematics of wider and narrower floats."""
+    make = Maker()
+    x = make.input("x", "N", 20, "H", 5, dtype=dtype)
+    attributes = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "base_dilations": (1, 1), "groups": 1}
+    y = make.op("conv", x, make.constant(18, 20, 3, 3, dtype=dtype, scale=0.07), **attributes)
+    rows = make.op("reshape", make.op("abs", y), shape=(x.shape[0] * x.shape[2], 90))
+    z = make.op("dot", rows, make.constant(90, 7, dtype=dtype, scale=0.1), **_MATRIX)
+    results = [y, z, make.op("reduce", z, kind="sum", axes=(1,)), make.pool(y, "max", 3, 2, 1)]
+    check(make.done(*results), BINDINGS, tmp_path, rtol=2e-5 if dtype is DType.FLOAT64 else 4e-3)
+
+
+_MATRIX = {"batch_a": (), "batch_b": (), "contract_a": (1,), "contract_b": (0,)}
+
+
+def test_pooling_and_moving_integers_and_bools(tmp_path: Path) -> None:
+    """Windows over integers, products of integers, concatenated and gathered bools."""
+    make = Maker()
+    x, b = make.input("x", "N", 3, "H", 6, dtype=DType.INT32), make.input("b", "N", "H", dtype=DType.BOOL)
+    matrix = make.op("reshape", x, shape=(x.shape[0] * x.shape[2] * 3, 6))
+    weights = make.numbers(np.arange(12).reshape(6, 2), DType.INT32)
+    results = [
+        make.pool(x, "max", 3, 2, 1),
+        make.pool(x, "sum", 2, 1),
+        make.op("dot", matrix, weights, **_MATRIX),
+        make.op("concat", b, make.op("not", b), axis=1),
+        make.op("gather", b, make.numbers([1, 0, 3], DType.INT32), axis=1),
+    ]
+    check(make.done(*results), BINDINGS, tmp_path)
+
+
+def test_long_chains_of_views(tmp_path: Path) -> None:
+    """A hundred transposes and slices behind each other become bytes now and then, not one deep expression."""
+    make = Maker()
+    value = make.input("x", "N", 7, "H")
+    for _ in range(60):
+        turned = make.op("transpose", value, perm=(0, 2, 1))
+        value = make.op("transpose", turned, perm=(0, 2, 1))
+    check(make.done(value), BINDINGS, tmp_path)
