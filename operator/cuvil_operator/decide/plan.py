@@ -53,7 +53,7 @@ def leaving(seen: Observed, wanted: Wanted | None) -> bool:
 
 
 def rolling_back(seen: Observed) -> bool:
-    """True from the record of a rollback until its canary has no pods."""
+    """True from the record of a rollback until its canary is down."""
     return seen.status.rollback is not None and seen.status.rollback.finished_at is None
 
 
@@ -81,7 +81,7 @@ def _steady(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus | None)
     need = spec.serving.replicas
     have = workload(seen, stable.revision)
     whole = (stable.revision, 100)
-    ready = have.ready >= need and have.pods == have.replicas == need
+    ready = have.ready >= need and have.replicas == need
     reached = ready and _routed(seen, (whole,))
     return Plan(need, 0, (whole,) if have.ready else None, reached, "" if ready else _missing("stable", have, need))
 
@@ -125,7 +125,7 @@ def _share(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus, canary:
 def _retreat(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus | None, canary: RevisionStatus) -> Plan:
     have = workload(seen, canary.revision)
     if stable is None:
-        return Plan(0, 0, None, have.pods == 0, _terminating(have))
+        return Plan(0, 0, None, _is_down(have), _terminating(have))
     need, ready = spec.serving.replicas, workload(seen, stable.revision).ready
     began = _leaving_since(seen)
     patience_over = began is not None and seen.now - began > spec.rollout.analysis.interval
@@ -135,7 +135,7 @@ def _retreat(seen: Observed, spec: CuvilModelSpec, stable: RevisionStatus | None
         return Plan(need, have.replicas, None, False, waiting)
     if seen.route.weights.get(canary.revision, 0) > 0 or seen.route.open:
         return Plan(need, have.replicas, alone, False, "all traffic goes back to stable")
-    return Plan(need, 0, alone, have.pods == 0, _terminating(have))
+    return Plan(need, 0, alone, _is_down(have), _terminating(have))
 
 
 def _leaving_since(seen: Observed) -> datetime | None:
@@ -150,8 +150,13 @@ def _missing(role: str, have: WorkloadSeen, need: int) -> str:
     return f"{have.ready} of {need} {role} pods are ready{why}"
 
 
+def _is_down(have: WorkloadSeen) -> bool:
+    """No pod is wanted and none is ready; pods that answer their last requests may take their time."""
+    return have.replicas == 0 and have.ready == 0
+
+
 def _terminating(have: WorkloadSeen) -> str:
-    return f"{have.pods} pods of the revision still end" if have.pods else ""
+    return "" if _is_down(have) else f"{max(have.replicas, have.ready)} pods of the revision go down"
 
 
 def _routed(seen: Observed, weights: Weights) -> bool:

@@ -86,7 +86,7 @@ def deadline(look: Look) -> Decision | None:
 
 
 def go_on(look: Look) -> Decision | None:
-    """Take the next step of a rollback under way, and end it when the canary has no pods."""
+    """Take the next step of a rollback under way, and end it when the canary is down."""
     dossier, canary = look.memory.rollback, look.memory.canary
     if dossier is None or not rolling_back(look.seen):
         return None
