@@ -266,3 +266,4 @@ CHECKS = (
     an_event_is_counted_not_repeated,
     a_closed_fence_stops_every_write,
 )
+NAMES = tuple(check.__name__ for check in CHECKS)

@@ -1,28 +1,15 @@
-"""The fake Kubernetes and the real one keep the same contract."""
+"""The fake Kubernetes keeps the contract; e2e/test_kubernetes_contract.py holds the real one to the same checks."""
 
 import asyncio
-import os
-import time
-import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 import kubernetes_contract as contract
-from cuvil_operator.gateways.clock import SystemClock
-from cuvil_operator.gateways.connect import connect
 from cuvil_operator.gateways.fake_kubernetes import FakeKubernetes
 from cuvil_operator.gateways.fence import Fence
-from cuvil_operator.gateways.kubernetes_api import ApiKubernetes
-from cuvil_operator.gateways.limiter import RateLimiter
 from cuvil_operator.gateways.protocols import Document
-from cuvil_operator.gateways.resources import path_of, resource_of
-from cuvil_operator.gateways.transport import ApiTransport
 from fake_clock import FakeClock
-
-NAMES = [check.__name__ for check in contract.CHECKS]
 
 
 def fake_world() -> contract.World:
@@ -39,50 +26,7 @@ def fake_world() -> contract.World:
     return contract.World("unit", fake, fence, fake.restarted, as_other, eventually)
 
 
-@asynccontextmanager
-async def real_world() -> AsyncIterator[contract.World]:
-    """A namespace of its own in the cluster that KUBECONFIG names, deleted at the end."""
-    assert os.environ.get("KUBECONFIG"), "set KUBECONFIG, for instance to what `e2e/cluster kubeconfig` prints"
-    clock, namespace = SystemClock(), f"contract-{uuid.uuid4().hex[:8]}"
-    transport, fence = ApiTransport(await connect()), Fence.open(clock)
-
-    def fresh() -> ApiKubernetes:
-        return ApiKubernetes(transport, clock, fence, RateLimiter(clock, 50, 50))
-
-    async def as_other(document: Document) -> Any:
-        meta = document["metadata"]
-        path = path_of(resource_of(document), meta["namespace"], meta["name"])
-        query = [("fieldManager", "somebody-else"), ("force", "true")]
-        return await transport.request("PATCH", path, query, document, "application/apply-patch+yaml")
-
-    async def eventually(condition: contract.Condition) -> None:
-        until = time.monotonic() + 60
-        while not await condition():
-            assert time.monotonic() < until, "not true within 60 s"
-            await asyncio.sleep(0.5)
-
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    await transport.request("POST", "/api/v1/namespaces", body=space)
-    try:
-        yield contract.World(namespace, fresh(), fence, fresh, as_other, eventually)
-    finally:
-        await transport.request("DELETE", f"/api/v1/namespaces/{namespace}")
-        await transport.close()
-
-
-@pytest.mark.parametrize("check", contract.CHECKS, ids=NAMES)
+@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.NAMES)
 def test_the_fake_keeps_the_contract(check: Any) -> None:
     """The fake does what the check's docstring says."""
     asyncio.run(check(fake_world()))
-
-
-@pytest.mark.cluster
-@pytest.mark.parametrize("check", contract.CHECKS, ids=NAMES)
-def test_the_api_server_keeps_the_contract(check: Any) -> None:
-    """The real API server does what the check's docstring says."""
-
-    async def run() -> None:
-        async with real_world() as world:
-            await check(world)
-
-    asyncio.run(run())
