@@ -1,6 +1,7 @@
 """Text → Graph: the inverse of `printer`, by recursive descent over docs/ir.md's grammar."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from cuvil_core.errors import ModelError
 from cuvil_core.ir.dims import Dim, dim_max, dim_min
@@ -23,6 +24,7 @@ from cuvil_core.ir.payload import Payload
 from cuvil_core.ir.types import TensorType
 
 Scope = dict[str, Value]
+T = TypeVar("T")
 
 
 def parse_graph(text: str, payloads: Mapping[str, Payload] | None = None) -> Graph:
@@ -31,7 +33,7 @@ def parse_graph(text: str, payloads: Mapping[str, Payload] | None = None) -> Gra
     Raises ModelError with the line where the text is not of the grammar, uses an undefined value or a missing payload.
     """
     cursor = Cursor(text)
-    graph = _GraphParser(cursor, payloads or {}).graph()
+    graph = _readable(cursor, _GraphParser(cursor, payloads or {}).graph)
     if cursor.next.kind != "end":
         raise cursor.error("the end is expected")
     return graph
@@ -40,10 +42,18 @@ def parse_graph(text: str, payloads: Mapping[str, Payload] | None = None) -> Gra
 def parse_dim(text: str) -> Dim:
     """The dim of a text such as `(H + 1)//2`."""
     cursor = Cursor(text)
-    dim = _dim(cursor)
+    dim = _readable(cursor, lambda: _dim(cursor))
     if cursor.next.kind != "end":
         raise cursor.error("the end of the extent is expected")
     return dim
+
+
+def _readable(cursor: Cursor, parse: Callable[[], T]) -> T:
+    """What `parse` gives; numbers, names and hex digits that Python refuses become errors with a line."""
+    try:
+        return parse()
+    except (ValueError, RecursionError) as error:
+        raise cursor.error("something well formed is expected before this") from error
 
 
 class _GraphParser:

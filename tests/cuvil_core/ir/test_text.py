@@ -1,5 +1,7 @@
 """Text of graphs: printer and parser are inverse."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +128,28 @@ def test_a_region_prints_as_its_body() -> None:
 def test_broken_text_is_refused_with_its_line(text: str, line: str) -> None:
     """The error names the line and the page of the grammar."""
     with pytest.raises(ModelError, match=rf"{line}: .*docs/ir\.md"):
+        parse_graph(text)
+
+
+@given(st.integers(0, len(SMALL)), st.integers(0, 6), st.text('%{}()[]<>=:,./+-*0123456789xNm_ "\n', max_size=4))
+def test_damaged_text_is_refused_or_read(at: int, length: int, put: str) -> None:
+    """Whatever is cut out of a text and put into it, the parser gives a graph or a ModelError, nothing else."""
+    with contextlib.suppress(ModelError):
+        parse_graph(SMALL[:at] + put + SMALL[at + length :])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph { %1 = constant {value = payload(float32, 1, hex:abc)} : float32[1] }",
+        'graph { symbol N in 1..\n input %0 "x" : float32[max] }',
+        f'graph {{ input %0 "x" : float32[{"9" * 5000}] }}',
+        f'graph {{ input %0 "x" : float32[{"(" * 5000}N] }}',
+    ],
+)
+def test_unreadable_values_are_refused(text: str) -> None:
+    """Odd hex digits, reserved names, endless numbers and brackets end in a ModelError."""
+    with pytest.raises(ModelError):
         parse_graph(text)
 
 
