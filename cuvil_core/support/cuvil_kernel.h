@@ -9,7 +9,7 @@
 #define CUVIL_INLINE static inline __attribute__((always_inline, unused))
 #define CUVIL_COLD static __attribute__((noinline, cold, unused))
 
-/* A kernel: units begin … end-1 of its `NAME_units(symbols)`; `NAME_work(symbols)` counts its scalar operations. */
+/* A kernel: units begin … end-1 of its `NAME_units(symbols)`; `NAME_work(symbols)` tells its work in multiply-adds. */
 typedef void cuvil_kernel(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end);
 
 struct cuvil_launch {
@@ -26,8 +26,8 @@ CUVIL_INLINE void cuvil_launch_part(void *context, int32_t task, int32_t tasks)
     if (begin < end) launch->kernel(launch->buffers, launch->symbols, begin, end);
 }
 
-/* Work, in scalar operations, below which a further thread costs more than it saves (a hand-over takes about 1 µs). */
-#define CUVIL_WORK_A_THREAD 32768
+/* Work, in multiply-adds of a contraction, below which a further thread costs more than it saves: about 2 µs. */
+#define CUVIL_WORK_A_THREAD (1 << 18)
 
 /* Runs all units of a kernel, on as many of the pool's threads as its work is worth. */
 CUVIL_INLINE void cuvil_launch_kernel(cuvil_pool *pool, cuvil_kernel *kernel, void *const *buffers,

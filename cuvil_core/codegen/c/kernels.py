@@ -7,14 +7,14 @@ from cuvil_core.codegen.c.loops import Body, Level, Nest, Turn, Writer, enter_sh
 from cuvil_core.codegen.c.statements import Emitter
 from cuvil_core.codegen.c.types import element_type, pointer, symbol_variable
 from cuvil_core.ir import Dim, product
-from cuvil_core.kernel_ir import Axis, Buffer, Contraction, Kernel, Schedule, Statement, Unary, Use
+from cuvil_core.kernel_ir import Axis, Binary, Buffer, Contraction, Kernel, Schedule, Statement, Unary, Use
 from cuvil_core.kernel_ir.analysis import extents_of, may_share
 from cuvil_core.kernel_ir.kernel import statement_expressions
 
 PRELUDE = '#include "cuvil_kernel.h"\n'
 """What a file of kernels begins with."""
-LIBRARY_WORK = 16
-"""Scalar operations that one elementary function is worth."""
+ELEMENT_WORK, OPERATION_WORK, FUNCTION_WORK = 4, 2, 32
+"""What an element of a Map or Fold, each of its expressions and each elementary function cost, in multiply-adds."""
 
 
 def emit_kernel(kernel: Kernel, schedule: Schedule, isa: str = "avx512") -> str:
@@ -124,7 +124,7 @@ def _emit_counts(kernel: Kernel, schedule: Schedule, symbols: Symbols, writer: W
 
 
 def _work(kernel: Kernel) -> Dim:
-    """Scalar operations of a launch, about."""
+    """Work of a launch in multiply-adds, about."""
     outer = product(axis.extent for axis in kernel.outer)
     total = Dim.of(0)
     for statement in kernel.body:
@@ -134,10 +134,12 @@ def _work(kernel: Kernel) -> Dim:
 
 
 def _weight(statement: Statement) -> int:
+    """What a point costs: a Contraction's points run 32 a cycle, others wait for memory or for their operations."""
     if isinstance(statement, Contraction):
         return 1
-    library = [e for e in statement_expressions(statement) if isinstance(e, Unary) and e.name in _COSTLY]
-    return max(1, sum(1 for _ in statement_expressions(statement)) // 2) + LIBRARY_WORK * len(library)
+    expressions = list(statement_expressions(statement))
+    functions = sum(1 for e in expressions if isinstance(e, (Unary, Binary)) and e.name in _COSTLY)
+    return ELEMENT_WORK + OPERATION_WORK * len(expressions) + FUNCTION_WORK * functions
 
 
-_COSTLY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos"))
+_COSTLY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "pow", "mod", "fmod"))
