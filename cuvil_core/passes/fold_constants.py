@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from cuvil_core.ir import Dim, Graph, Op, Value
-from cuvil_core.ops import RULES
+from cuvil_core.ops import RULES, Group, spec_of
 from cuvil_core.passes.properties import Property
 from cuvil_core.reference import array_of, evaluate, payload_of
 from cuvil_core.rewriting import Editor, Facts, PassResult, Refused, apply_rules
@@ -16,8 +16,10 @@ _KEPT = frozenset({"constant", "broadcast_to", "region"})
 FREE_BYTES = 1 << 12
 """A result of at most so many bytes is always worth folding."""
 GROWTH = 4
-"""A larger one only when it is at most so many times its operands."""
-MAX_BYTES = 1 << 30
+"""A larger one only when it is at most so many times its operands, and then at most MAX_GROWN."""
+MAX_GROWN = 1 << 26
+MAX_WORK = 1 << 30
+"""Elements touched, products for contractions: beyond it folding would hold up the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,20 @@ class _Fold:
             return None
         size = op.result.dtype.itemsize * int(np.prod(shape, dtype=object))
         held = sum(source.type.dtype.itemsize * (source.type.elements.constant or 0) for source in operands)
-        if size > MAX_BYTES or (size > FREE_BYTES and size > GROWTH * held):
+        if size > max(FREE_BYTES, held) and (size > GROWTH * held or size > MAX_GROWN):
             return Refused(f"{op.name} of constants stays, since its result of {size} bytes is too large to keep")
+        if _work(op) > MAX_WORK:
+            return Refused(f"{op.name} of constants stays, since computing it here would take too long")
         return (_computed(op, operands, facts, editor),)
+
+
+def _work(op: Op) -> int:
+    """Elements read and written; for contractions one product each: result times the elements of w a result."""
+    read = sum(operand.type.elements.constant or 0 for operand in op.operands)
+    written = op.result.type.elements.constant or 0
+    if spec_of(op.name).group is not Group.CONTRACTION:
+        return read + written
+    return read + written * (op.operands[1].type.elements.constant or 0)
 
 
 def _source(value: Value, facts: Facts) -> Value | None:

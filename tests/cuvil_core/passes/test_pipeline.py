@@ -122,3 +122,29 @@ def test_optimizing_keeps_the_numbers(graph: Graph, level: int) -> None:
     want, got = reference.run(graph, inputs), reference.run(run(graph, level)[0], inputs)
     for name, array in want.items():
         np.testing.assert_allclose(got[name], array, rtol=2e-3, atol=1e-4)
+
+
+HOSTILE = parse_graph("""graph {
+  symbol N in 1..
+  input %0 "x" : float32[N]
+  %1 = constant {value = payload(float32, scalar, [1.0])} : float32[]
+  %2 = broadcast_to %1 {shape = <4000000000>} : float32[4000000000]
+  %3 = reduce %2 {axes = [0], kind = "sum"} : float32[]
+  %4 = broadcast_to %1 {shape = <1, 256, 512, 512>} : float32[1, 256, 512, 512]
+  %5 = broadcast_to %1 {shape = <1, 256, 9, 9>} : float32[1, 256, 9, 9]
+  %6 = conv %4, %5 {base_dilations = [1, 1], dilations = [1, 1], groups = 1, pads = [4, 4, 4, 4], strides = [256, 256]} : float32[1, 1, 2, 2]
+  %7 = broadcast_to %3 {shape = <N>} : float32[N]
+  %8 = add %0, %7 : float32[N]
+  output %8 "y"
+  output %6 "z"
+}
+""")  # noqa: E501
+
+
+@pytest.mark.timeout(10)
+def test_folding_does_not_hold_up_the_compiler() -> None:
+    """Giant sums and convolutions of constants are left to run time, with the reason."""
+    graph, notes = run(HOSTILE, 2)
+    assert any("would take too long" in note.text for note in notes)
+    names = {op.name for region in graph.ops for op in (region, *(region.region.ops if region.region else ()))}
+    assert {"reduce"} <= names
