@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #define CUVIL_ABI_VERSION 1
+#define CUVIL_PARTS_A_THREAD 4
 
 #if defined(__GNUC__)
 #define CUVIL_EXPORT __attribute__((visibility("default")))
@@ -19,7 +20,9 @@ typedef void cuvil_task(void *context, int32_t task, int32_t tasks);
  * any one of them created, whatever its compiler. */
 typedef struct cuvil_pool cuvil_pool;
 struct cuvil_pool {
-    /* Runs the task for 0 … tasks-1 and returns when all are done; the caller takes part 0. Safe from several threads. */
+    /* Runs the task for 0 … tasks-1 and returns when all are done. Neighbouring parts run on the same thread, the first
+     * ones on the caller's, unless a thread is kept from its core. At most CUVIL_PARTS_A_THREAD parts a thread are shared
+     * out; more run on the caller. Safe from several threads. */
     void (*launch)(cuvil_pool *pool, cuvil_task *task, void *context, int32_t tasks);
     /* Threads that a launch can use, the caller's included. */
     int32_t threads;

@@ -26,18 +26,19 @@ CUVIL_INLINE void cuvil_launch_part(void *context, int32_t task, int32_t tasks)
     if (begin < end) launch->kernel(launch->buffers, launch->symbols, begin, end);
 }
 
-/* Work, in multiply-adds of a contraction, below which a further thread costs more than it saves: about 2 µs. */
-#define CUVIL_WORK_A_THREAD (1 << 18)
+/* Work, in multiply-adds of a contraction, below which a further part costs more than it saves: about 2 µs. */
+#define CUVIL_WORK_A_PART (1 << 18)
 
 /* Runs all units of a kernel, on as many of the pool's threads as its work is worth. */
 CUVIL_INLINE void cuvil_launch_kernel(cuvil_pool *pool, cuvil_kernel *kernel, void *const *buffers,
                                       const int64_t *symbols, int64_t units, int64_t work)
 {
     struct cuvil_launch launch = {kernel, buffers, symbols, units};
-    int64_t worth = work / CUVIL_WORK_A_THREAD;
-    int64_t tasks = pool ? pool->threads : 1;
+    int64_t worth = work / CUVIL_WORK_A_PART;
+    int64_t tasks = pool && pool->threads > 1 ? (int64_t)pool->threads * CUVIL_PARTS_A_THREAD : 1;
     if (tasks > worth) tasks = worth;
     if (tasks > units) tasks = units;
+    if (tasks > 1 && tasks > pool->threads) tasks -= tasks % pool->threads;
     if (tasks <= 1) {
         if (units > 0) kernel(buffers, symbols, 0, units);
         return;

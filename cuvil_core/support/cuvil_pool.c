@@ -1,9 +1,10 @@
-/* The thread pool: static shares, short spins between the launches of one call, sleep on a futex otherwise.
+/* The thread pool: fixed shares, short spins between the launches of one call, sleep on a futex otherwise.
  *
- * A launch publishes (generation, tasks) in one word. Worker i prefers part i; a part is taken by raising its claim to
- * the generation, so the caller takes over parts whose worker still sleeps (waking costs up to 70 µs), and a worker that
- * comes late finds its part claimed and leaves the launch alone. While a claim of the present generation is not done,
- * the launch cannot end: that keeps `task` and `context` valid for whoever holds one. */
+ * A launch publishes (generation, tasks) in one word. Each thread owns a contiguous run of the parts and begins with it; a
+ * part is taken by raising its claim to the generation. Who is through takes over parts that nobody has begun: those of a
+ * worker that still sleeps (waking costs up to 70 µs) or that other processes keep from its core. A worker that comes late
+ * finds all parts claimed and leaves the launch alone. While a claim of the present generation is not done, the launch
+ * cannot end: that keeps `task` and `context` valid for whoever holds one. */
 #define _GNU_SOURCE
 #include "cuvil.h"
 
@@ -17,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 20 };
+enum { MAX_THREADS = 1024, STACK_BYTES = 1 << 20, PARTS_A_THREAD = CUVIL_PARTS_A_THREAD };
 /* Time-stamp ticks (2 to 4 a nanosecond) that an idle worker spins while a call is in flight, and that a caller waits
  * for others' parts before it lets other processes run. */
 static const uint64_t SPIN_TICKS = 200000, YIELD_TICKS = 50000;
@@ -69,6 +70,16 @@ static void run_part(struct pool *pool, int32_t part, int32_t tasks)
     atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_release);
 }
 
+/* Runs what a thread owns of a launch, then what is left of the others' parts. */
+static void run_parts(struct pool *pool, int32_t index, int32_t tasks, uint32_t generation)
+{
+    int32_t first = (int32_t)((int64_t)tasks * index / pool->face.threads);
+    for (int32_t step = 0; step < tasks; ++step) {
+        int32_t part = first + step < tasks ? first + step : first + step - tasks;
+        if (claim(pool, part, generation)) run_part(pool, part, tasks);
+    }
+}
+
 /* Waits until the generation differs from `seen`; spins only while some call is in flight. */
 static uint64_t next_launch(struct pool *pool, uint32_t seen)
 {
@@ -97,8 +108,7 @@ static void *work(void *argument)
         uint64_t launch = next_launch(pool, seen);
         if (atomic_load(&pool->stop)) return NULL;
         seen = generation_of(launch);
-        int32_t tasks = (int32_t)(uint32_t)launch;
-        if (worker->index < tasks && claim(pool, worker->index, seen)) run_part(pool, worker->index, tasks);
+        run_parts(pool, worker->index, (int32_t)(uint32_t)launch, seen);
     }
 }
 
@@ -149,7 +159,7 @@ static void launch(cuvil_pool *face, cuvil_task *task, void *context, int32_t ta
 {
     struct pool *pool = (struct pool *)face;
     /* A second caller does its work itself: that is fair, cannot deadlock, and keeps every core busy. */
-    if (tasks <= 1 || tasks > face->threads || is_orphaned(pool) || pthread_mutex_trylock(&pool->caller)) {
+    if (tasks <= 1 || face->threads == 1 || tasks > face->threads * PARTS_A_THREAD || is_orphaned(pool) || pthread_mutex_trylock(&pool->caller)) {
         run_alone(task, context, tasks);
         return;
     }
@@ -160,8 +170,7 @@ static void launch(cuvil_pool *face, cuvil_task *task, void *context, int32_t ta
     uint32_t generation = generation_of(atomic_load(&pool->launch)) + 1;
     atomic_store(&pool->launch, (uint64_t)generation << 32 | (uint32_t)tasks);
     wake_all(pool);
-    for (int32_t part = 0; part < tasks; ++part)
-        if (claim(pool, part, generation)) run_part(pool, part, tasks);
+    run_parts(pool, 0, tasks, generation);
     wait_for_others(pool);
     pthread_mutex_unlock(&pool->caller);
 }
@@ -189,7 +198,8 @@ cuvil_pool *cuvil_pool_create(int32_t threads)
     if (threads < 1) threads = 1;
     if (threads > MAX_THREADS) threads = MAX_THREADS;
     struct pool *pool = aligned_alloc(64, sizeof *pool);
-    struct part *parts = aligned_alloc(64, (size_t)threads * sizeof *parts);
+    int32_t capacity = threads * PARTS_A_THREAD;
+    struct part *parts = aligned_alloc(64, (size_t)capacity * sizeof *parts);
     struct worker *workers = calloc((size_t)threads, sizeof *workers);
     if (!pool || !parts || !workers) {
         free(pool);
@@ -199,7 +209,7 @@ cuvil_pool *cuvil_pool_create(int32_t threads)
     }
     *pool = (struct pool){.face = {launch, threads, enter, leave}, .owner = getpid(), .parts = parts, .workers = workers};
     pthread_mutex_init(&pool->caller, NULL);
-    for (int32_t part = 0; part < threads; ++part) atomic_init(&parts[part].claim, 0);
+    for (int32_t part = 0; part < capacity; ++part) atomic_init(&parts[part].claim, 0);
     return &pool->face;
 }
 
