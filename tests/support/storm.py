@@ -11,6 +11,7 @@ from fractions import Fraction
 from cluster_life import Behaviour
 from cuvil_core.contract import ExitCode
 from cuvil_operator import conventions as names
+from cuvil_operator.api import CuvilModelStatus
 from cuvil_operator.conventions import Phase, Verb
 from cuvil_operator.gateways.protocols import SourceFault
 from cuvil_operator.gateways.resources import PODS
@@ -19,6 +20,12 @@ from story import NAMESPACE, Story, failure, spec
 MODELS = ("good-1", "good-2", "good-3", "erring", "slow", "crashing", "wrong", "unsupported")
 SETTLE = 900
 AT_REST = {Phase.STABLE, Phase.ROLLED_BACK, Phase.BLOCKED}
+
+
+def _rests(status: CuvilModelStatus) -> bool:
+    """A first revision that never becomes ready has nothing to go back to: it is Stalled for good."""
+    alone = status.stable is None and status.phase == Phase.STALLED
+    return alone or (status.phase in AT_REST and status.canary is None)
 
 
 @dataclass(slots=True)
@@ -52,7 +59,7 @@ class Storm:
         story.prometheus.fault, story.prometheus.silent = None, False
         story.outage(False).say("calm").run(1)
         self._end_pauses()
-        story.until(lambda status: status.phase in AT_REST and status.canary is None, SETTLE).run(30)
+        story.until(_rests, SETTLE).run(30)
         self._check_rest()
         return story
 
@@ -93,7 +100,7 @@ class Storm:
         story, status = self.story, self.story.status
         weights = story.life.weights()
         if status.stable is None:
-            assert status.phase in (Phase.ROLLED_BACK, Phase.BLOCKED), story.text
+            assert status.phase in (Phase.ROLLED_BACK, Phase.BLOCKED, Phase.STALLED), story.text
             return
         assert weights == {status.stable.revision: 100}, story.text
         assert len(story.life.ready_pods(status.stable.revision)) == 3, story.text

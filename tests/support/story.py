@@ -20,7 +20,9 @@ from cluster_life import Behaviour, ClusterLife, peek
 from cuvil_core.contract import ExitCode, Outcome
 from cuvil_operator import conventions as names
 from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus
+from cuvil_operator.errors import RetryError
 from cuvil_operator.facts import Images, ModelKey, Platform
+from cuvil_operator.gateways.failures import KubernetesDenied
 from cuvil_operator.gateways.fake_kubernetes import FakeKubernetes, Write
 from cuvil_operator.metrics import Metrics
 from cuvil_operator.reconcile import Reconciler
@@ -84,6 +86,8 @@ class Story:
     aliases: dict[str, str] = field(default_factory=dict)
     kills: list[int] = field(default_factory=list)
     """Numbers of writes that change something (1-based, over the whole story) after which the controller is killed."""
+    denied: set[str] = field(default_factory=set)
+    """Kinds that the controller may not write."""
     turns: int = 0
     writes: int = 0
     rollbacks: list[str] = field(default_factory=list)
@@ -210,6 +214,10 @@ class Story:
         for name in list(self._asked):
             try:
                 wait = await self._reconciler.turn(ModelKey(NAMESPACE, name))
+            except RetryError:
+                # the queue backs off; a second is enough for a story
+                waits.append(timedelta(seconds=1))
+                continue
             except Killed:
                 self._tell("the controller is killed")
                 self._start_controller()
@@ -236,6 +244,8 @@ class Story:
 
     def _before_write(self, write: Write) -> None:
         self._changed_by_write = False
+        if write.resource.kind in self.denied:
+            raise KubernetesDenied(f"{write.verb} {write.resource.kind} {write.name} is denied")
 
     def _after_write(self, write: Write) -> None:
         if not self._changed_by_write:

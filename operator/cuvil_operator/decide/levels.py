@@ -1,6 +1,8 @@
-"""What must be there to serve, as acts: monitoring, pods, then the route.
+"""What must be there to serve, as acts: the route, the canary's pods, stable's pods, monitoring.
 
-Pods before weights, so that in one turn a revision never gets traffic that its pods were not first asked for.
+The plan names weights only for pods that were seen ready, and takes pods away only from revisions that were seen
+without weight, so no act rests on another one of its turn. They stand in the order of harm: act stops at the first that
+fails, and traffic must leave a bad canary even while some other document cannot be written.
 """
 
 from cuvil_operator.api import RevisionStatus
@@ -14,11 +16,10 @@ def serve(seen: Observed, plan: Plan) -> tuple[Action, ...]:
     stable, canary = seen.status.stable, seen.status.canary
     if stable is None and canary is None:
         return ()
-    acts: list[Action] = [EnsureMonitoring()]
-    acts += _pods(seen, stable, plan.stable_replicas)
+    acts: list[Action] = [EnsureRouting(plan.weights)] if plan.weights else []
     acts += _pods(seen, canary, plan.canary_replicas)
-    acts += [EnsureRouting(plan.weights)] if plan.weights else []
-    return tuple(acts)
+    acts += _pods(seen, stable, plan.stable_replicas)
+    return (*acts, EnsureMonitoring())
 
 
 def _pods(seen: Observed, role: RevisionStatus | None, replicas: int) -> list[Action]:

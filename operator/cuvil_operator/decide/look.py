@@ -65,7 +65,13 @@ class Look:
             reason=reason,
             message=message,
             memory=memory or self.memory,
-            actions=(*levels.serve(self.seen, self.plan), *actions, *collect.leftovers(self.seen, self.wanted)),
+            actions=(
+                # an Event cannot fail, so it is told also when what follows does
+                *(one for one in actions if isinstance(one, EmitEvent)),
+                *levels.serve(self.seen, self.plan),
+                *(one for one in actions if not isinstance(one, EmitEvent)),
+                *collect.leftovers(self.seen, self.wanted),
+            ),
             conditions=conditions,
             requeue_after=self._wake(after),
         )

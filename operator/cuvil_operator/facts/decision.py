@@ -33,7 +33,7 @@ class Decision:
     memory: CuvilModelStatus
     """The facts that must outlive the controller; phase, conditions and columns in it are filled in by status."""
     actions: tuple[Action, ...] = ()
-    """In order. A turn whose acts failed forgets `memory` and looks again."""
+    """In order; what follows the first that fails waits for the next turn. None of them is what `memory` rests on."""
     conditions: tuple[Said, ...] = ()
     requeue_after: timedelta | None = None
     """None: only an event or the slow resync wakes it. Zero: at once."""

@@ -1,7 +1,8 @@
 """(Observed, Decision, Outcomes) → the status to write.
 
-A turn whose acts failed forgets what the decision wanted to remember: the next turn looks again and decides again. All
-else follows from the observation: weights and ready pods are what is, never what was ordered.
+What the decision remembers rests on what was seen, not on its own acts, so it is kept whether they went well or not:
+else one document that cannot be written would keep a rollback from being recorded. All else follows from the
+observation: weights and ready pods are what is, never what was ordered.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from cuvil_operator.status.conditions import conditions
 def next_status(seen: Observed, decision: Decision, outcomes: Sequence[Outcome] = ()) -> CuvilModelStatus:
     """Give the whole next status; equal to seen.status when nothing changed, so that no write is needed."""
     failed = [one for one in outcomes if one.kind is OutcomeKind.FAILED]
-    memory = seen.status if failed else decision.memory
+    memory = decision.memory
     shown = replace(
         memory,
         phase=_shown_phase(decision, memory),

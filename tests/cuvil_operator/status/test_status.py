@@ -58,19 +58,14 @@ def test_weights_and_pods_are_what_is() -> None:
     assert (told.canary.replicas, told.canary.ready_replicas, told.phase) == (1, 0, "Progressing")
 
 
-def test_memory_is_taken_over_when_the_acts_went_well() -> None:
-    """Written and unchanged acts let the decision be remembered."""
-    fine = [Outcome(EnsureMonitoring(), kind) for kind in (OutcomeKind.WRITTEN, OutcomeKind.UNCHANGED)]
-    assert next_status(SEEN, DECISION, fine).paused is True
-
-
-def test_a_failed_act_forgets_the_memory() -> None:
-    """What could not be done is not remembered as done; people are told why."""
-    failed = [Outcome(EnsureMonitoring(), OutcomeKind.FAILED, "RBAC says no")]
-    told = next_status(SEEN, DECISION, failed)
-    assert told.paused is None
-    assert condition(told, ConditionType.STALLED).status == "True"
-    assert "RBAC says no" in (told.message or "")
+def test_memory_is_kept_and_a_failed_act_is_told() -> None:
+    """What was seen and decided is remembered also when an act failed; people are told why."""
+    for kind in OutcomeKind:
+        told = next_status(SEEN, DECISION, [Outcome(EnsureMonitoring(), kind, "RBAC says no")])
+        assert told.paused is True
+        failed = kind is OutcomeKind.FAILED
+        assert condition(told, ConditionType.STALLED).status == ("True" if failed else "False")
+        assert ("RBAC says no" in (told.message or "")) is failed
 
 
 def test_a_condition_keeps_its_time_while_its_status_is_the_same() -> None:

@@ -157,6 +157,18 @@ def test_revert_to_stable(golden: Golden) -> None:
     assert (len(story.life.jobs_made), story.status.quarantine) == (made, ())
 
 
+@pytest.mark.parametrize("kind", ["PodDisruptionBudget", "PodMonitor", "PrometheusRule"])
+def test_a_document_that_cannot_be_written_does_not_hold_a_rollback(kind: str) -> None:
+    """An administrator takes a right away and the controller restarts in mid-canary: traffic still leaves it."""
+    story = bad_canary(Behaviour(errors=Fraction(1, 5)))
+    story.denied = {kind}
+    story.upgrade(story.platform.images).run(40)
+    assert story.status.rollback is not None, story.text
+    assert story.life.weights() == {story.status.stable.revision: 100}, story.text  # type: ignore[union-attr]
+    story.denied = set()
+    story.until_phase(Phase.ROLLED_BACK)
+
+
 def test_a_third_spec_during_a_rollback() -> None:
     """A rollback that has begun ends before the newest spec is looked at."""
     story = bad_canary(Behaviour(errors=Fraction(1, 5))).until_phase(Phase.ROLLING_BACK)
