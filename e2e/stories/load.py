@@ -42,13 +42,15 @@ class Load:
         """End the Job early; gives the sums of the whole seconds seen."""
         lines = [line for line in self.lines() if "total" not in line]
         by_revision: Counter[str] = Counter()
+        faults: Counter[str] = Counter()
         for line in lines:
             by_revision.update(line["by_revision"])
+            faults.update({f"{fault} at {line['t']:.0f}": count for fault, count in line["faults"].items()})
         self.access.resource("Job", "batch/v1").delete(
             name=self.name, namespace=self.namespace, body={"propagationPolicy": "Background"}
         )
         ok, failed = (sum(line[key] for line in lines) for key in ("ok", "failed"))
-        return {"ok": ok, "failed": failed, "by_revision": by_revision}
+        return {"ok": ok, "failed": failed, "by_revision": by_revision, "faults": faults}
 
 
 def must_not_fail(total: Object) -> None:

@@ -40,7 +40,7 @@ class Tally:
     """Counts of one second and of the whole run."""
 
     def __init__(self) -> None:
-        self.second: list[tuple[float, bool, str]] = []
+        self.second: list[tuple[float, str, str]] = []
         self.ok = 0
         self.failed = 0
         self.revisions: Counter[str] = Counter()
@@ -48,7 +48,7 @@ class Tally:
 
     def add(self, seconds: float, fault: str, revision: str) -> None:
         """Count one answer; an empty fault is a success."""
-        self.second.append((seconds, not fault, revision))
+        self.second.append((seconds, fault, revision))
         self.ok += not fault
         self.failed += bool(fault)
         self.revisions[revision] += 1
@@ -61,8 +61,9 @@ class Tally:
         times = sorted(seconds for seconds, _, _ in rows)
         return {
             "t": round(time.time(), 3),
-            "ok": sum(fine for _, fine, _ in rows),
-            "failed": sum(not fine for _, fine, _ in rows),
+            "ok": sum(not fault for _, fault, _ in rows),
+            "failed": sum(bool(fault) for _, fault, _ in rows),
+            "faults": Counter(fault for _, fault, _ in rows if fault),
             "by_revision": Counter(revision for _, _, revision in rows),
             "p95_ms": round(1000 * times[int(0.95 * (len(times) - 1))], 1) if times else None,
         }
@@ -85,11 +86,11 @@ async def one(session: aiohttp.ClientSession, url: str, body: bytes, headers: di
     try:
         async with session.post(url, data=body, headers=headers) as answer:
             data = await answer.read()
-            fault = "" if answer.status == 200 else f"HTTP {answer.status}"
+            fault = "" if answer.status == 200 else f"HTTP {answer.status} {data[:200].decode(errors='replace')}"
             head = data[: int(answer.headers.get("Inference-Header-Content-Length", 0))]
             revision = json.loads(head)["model_version"] if head else "?"
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        fault = type(error).__name__
+        fault = f"{type(error).__name__} {error}"
     tally.add(time.perf_counter() - began, fault, revision)
 
 
