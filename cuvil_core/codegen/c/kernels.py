@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cuvil_core.codegen.c.dims import NamedDims, Symbols, dim_text
-from cuvil_core.codegen.c.loops import Body, Level, Nest, Turn, Writer, enter_shared, levels_of, shared_turns
+from cuvil_core.codegen.c.loops import Body, Level, Nest, Turn, Writer, levels_of
+from cuvil_core.codegen.c.sharing import enter_shared, shared_turns
 from cuvil_core.codegen.c.statements import Emitter
 from cuvil_core.codegen.c.types import element_type, pointer, symbol_variable
 from cuvil_core.ir import Dim, product

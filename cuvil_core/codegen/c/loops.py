@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from cuvil_core.codegen.c.dims import ZERO, Symbols, dim_text, number_text
+from cuvil_core.codegen.c.dims import ZERO, Symbols, dim_text
 from cuvil_core.codegen.c.types import variable
 from cuvil_core.ir import Dim
 from cuvil_core.kernel_ir import Schedule, Tail
@@ -109,7 +109,7 @@ class Nest:
     def _emit_tiles(self, level: Level, turn: Turn, position: int) -> None:
         whole, tile = self._range(level.axis), level.step
         start = f"{variable(level.axis)}_tile{position}"
-        narrowed = Range(start, f"{start}_end", _tile_lengths(whole.lengths, tile))
+        narrowed = Range(start, f"{start}_end", tile_lengths(whole.lengths, tile))
         with self.writer.block(f"for (int64_t {start} = {whole.begin}; {start} < {whole.end}; {start} += {tile})"):
             self.writer.line(f"const int64_t {start}_end = cuvil_min({start} + {tile}, {whole.end});")
             self._within(level.axis, narrowed).emit(turn, position + 1)
@@ -223,59 +223,7 @@ def full_range(extent: Dim, symbols: Symbols) -> Range:
     return Range(ZERO, dim_text(extent, symbols), None if known is None else (known,))
 
 
-def shared_turns(levels: tuple[Level, ...], extents: dict[str, Dim], symbols: Symbols) -> list[str]:
-    """C expressions of how many turns each shared level takes."""
-    turns, tiled = [], set()
-    for level in levels:
-        extent = extents[level.axis]
-        if level.axis in tiled:
-            # The inner loop of a tile that is itself shared: as many turns as a full tile has, some of them empty.
-            outer = next(other.step for other in levels if other.axis == level.axis and other.tile)
-            turns.append(number_text(-(-outer // level.step)))
-            continue
-        if level.tile is not None:
-            tiled.add(level.axis)
-        known = extent.constant
-        turns.append(
-            number_text(-(-known // level.step))
-            if known is not None
-            else f"cuvil_ceil({dim_text(extent, symbols)}, {level.step})"
-        )
-    return turns
-
-
-def enter_shared(nest: Nest, shared: int, turn: Turn) -> None:
-    """Inside the loop over `unit`: decodes the shared levels and writes the loops within them."""
-    turns = shared_turns(nest.levels[:shared], nest.extents, nest.symbols)
-    nest.writer.line("int64_t rest = unit;" if shared > 1 else "const int64_t rest = unit;")
-    ranges = dict(nest.ranges)
-    numbers = []
-    for position in reversed(range(shared)):
-        number = f"turn{position}"
-        numbers.append(number)
-        if position:
-            nest.writer.line(f"const int64_t {number} = rest % {turns[position]};")
-            nest.writer.line(f"rest /= {turns[position]};")
-        else:
-            nest.writer.line(f"const int64_t {number} = rest;")
-    for position, level in enumerate(nest.levels[:shared]):
-        whole = ranges.get(level.axis) or full_range(nest.extents[level.axis], nest.symbols)
-        begin, end = f"{variable(level.axis)}_begin{position}", f"{variable(level.axis)}_end{position}"
-        nest.writer.line(f"const int64_t {begin} = {whole.begin} + turn{position} * {level.step};")
-        if level.step == 1:
-            ranges[level.axis] = Range(begin, f"({begin} + 1)", (1,))
-            if level.axis in {other.axis for other in nest.levels[:position]}:
-                nest.writer.line(f"if ({begin} >= {whole.end}) continue;")
-            continue
-        nest.writer.line(f"const int64_t {end} = cuvil_min({begin} + {level.step}, {whole.end});")
-        if level.axis in {other.axis for other in nest.levels[:position]}:
-            nest.writer.line(f"if ({begin} >= {end}) continue;")
-        ranges[level.axis] = Range(begin, end, _tile_lengths(whole.lengths, level.step))
-    inner = tuple(level for position, level in enumerate(nest.levels) if position >= shared or level.tile is None)
-    replace(nest, ranges=ranges, levels=inner).emit(turn)
-
-
-def _tile_lengths(lengths: tuple[int, ...] | None, tile: int) -> tuple[int, ...] | None:
+def tile_lengths(lengths: tuple[int, ...] | None, tile: int) -> tuple[int, ...] | None:
     """The lengths that tiles of ranges of the given lengths have."""
     if lengths is None:
         return None
