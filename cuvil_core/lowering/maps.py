@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cuvil_core.ir import Dim, Op, Value
-from cuvil_core.kernel_ir import Map
+from cuvil_core.kernel_ir import Access, Axis, Index, Load, Map, Store, Use
 from cuvil_core.lowering.axes import Axes, axes_of, store
 from cuvil_core.lowering.collapse import collapse_map
 from cuvil_core.lowering.compose import Body, Composer
@@ -11,6 +11,7 @@ from cuvil_core.lowering.parameters import Parameters
 from cuvil_core.lowering.placement import Placement
 from cuvil_core.lowering.world import World
 from cuvil_core.scheduling import PLAIN, Layout, schedule_map
+from cuvil_core.scheduling.layout import BLOCKED, HALF, is_aligned, starts_of
 
 
 def lower_map(world: World, op: Op) -> None:
@@ -78,25 +79,36 @@ def serves(place: Placement, layout: Layout) -> bool:
 
 def lower_concat(world: World, op: Op) -> None:
     """Copy those operands that do not lie in the result already."""
-    axis, start = op.integer("axis"), Dim.of(0)
-    target = world.place(op.result)
-    for operand in op.operands:
-        if world.decisions.homes.get(operand) is not op.result and operand.shape[axis] != 0:
-            place = _part(target, operand, axis, start)
-            if place is None:
-                write(world, [(op.result, target)], Body(world, op))
-                return
-            write(world, [(operand, place)], Body(world, None))
-        start = start + operand.shape[axis]
+    axis, target = op.integer("axis"), world.place(op.result)
+    for operand, start in zip(op.operands, starts_of([one.shape for one in op.operands], axis), strict=True):
+        if world.decisions.homes.get(operand) is op.result or operand.shape[axis] == 0:
+            continue
+        if target.layout.halo and axis >= 2:  # a part along an axis with a halo has no place of its own
+            write(world, [(op.result, target)], Body(world, op))
+            return
+        if target.layout.blocked and axis == 1 and not (is_aligned(start) and is_aligned(operand.shape[1])):
+            _copy_halves(world, operand, target, start)
+        else:
+            write(world, [(operand, target.part(operand.shape, axis, start))], Body(world, None))
 
 
-def _part(target: Placement, operand: Value, axis: int, start: Dim) -> Placement | None:
-    """None where a blocked concat does not fall on whole blocks, or lies along an axis with a halo."""
-    if target.layout.blocked and axis == 1 and (start.exact_div(16) is None or operand.shape[1].exact_div(16) is None):
-        return None
-    if target.layout.halo and axis >= 2:
-        return None
-    return target.part(operand.shape, axis, start)
+def _copy_halves(world: World, operand: Value, target: Placement, start: Dim) -> None:
+    """Channels that begin in the middle of a block: vectors of half a block keep together on both sides."""
+    source = copied(world, operand, BLOCKED, Body(world, None))
+    first, count = start.exact_div(HALF), operand.shape[1].exact_div(HALF)
+    assert first is not None and count is not None, "scheduling blocks a concat only by whole halves"
+    flat = (*operand.shape[:1], Dim.of(1), *operand.shape[2:])
+    images = axes_of(Placement.whole(source.buffer, source.dtype, flat, PLAIN))
+    axes = (*images.axes, Axis("half", count), Axis.of("lane", HALF))
+    extents = {axis.name: axis.extent for axis in axes}
+    parameters = Parameters(world.buffers)
+    offsets = []
+    for place, half in ((source, Index.axis("half")), (target, Index.axis("half") + first)):
+        lane = half % 2 * HALF + Index.axis("lane")
+        offsets.append(place.block_index((images.indices[0], half // 2, *images.indices[2:]), lane, extents))
+    load = Load(Access(parameters.name(source, Use.READ), offsets[0]), source.dtype)
+    statement = Map(axes, (Store(Access(parameters.name(target, Use.WRITE), offsets[1]), load),))
+    world.launch("halves", statement, schedule_map(statement), parameters)
 
 
 def lower_outputs(world: World) -> None:

@@ -67,6 +67,12 @@ class Placement:
             return self._sum([indices[0], Index.of(0), *inner, channel], extents)
         return self._sum([indices[0], channel // LANES, *inner, channel % LANES], extents)
 
+    def block_index(self, indices: Sequence[Index], lane: Index, extents: Mapping[str, Dim]) -> Index:
+        """The offset in a blocked value by its physical indices n, block, spatial… and the lane within the block."""
+        halo = self.layout.halo or ((0, 0),) * (len(indices) - 2)
+        inner = [one + low for one, (low, _) in zip(indices[2:], halo, strict=True)]
+        return self._sum([*indices[:2], *inner, lane], extents)
+
     def _sum(self, physical: Sequence[Index], extents: Mapping[str, Dim]) -> Index:
         total = Index.of(self.offset)
         for one, stride in zip(physical, self.strides, strict=True):

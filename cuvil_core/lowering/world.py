@@ -10,6 +10,7 @@ from cuvil_core.lowering.parameters import Parameters
 from cuvil_core.lowering.placement import Placement
 from cuvil_core.program import ALIGNMENT, Buffer, Launch, Role, ScheduledKernel
 from cuvil_core.scheduling import LANES, PLAIN, Decisions, Layout
+from cuvil_core.scheduling.layout import starts_of
 
 
 class World:
@@ -107,12 +108,8 @@ class World:
     def _room_in(self, value: Value, home: Value) -> Placement:
         concat = self._producers[home]
         axis = concat.integer("axis")
-        start = Dim.of(0)
-        for operand in concat.operands:
-            if operand is value:
-                break
-            start = start + operand.shape[axis]
-        return self.place(home).part(value.shape, axis, start)
+        starts = dict(zip(concat.operands, starts_of([one.shape for one in concat.operands], axis), strict=True))
+        return self.place(home).part(value.shape, axis, starts[value])
 
     def launch(self, kind: str, statement: Statement, schedule: Schedule, parameters: Parameters) -> None:
         """Add a kernel, or find an equal one, and launch it."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from cuvil_core.ir import Graph, Op, Value
 from cuvil_core.scheduling.contractions import ConvShape, conv_schedule, conv_strategy, dot_choice, output_layout
 from cuvil_core.scheduling.decisions import Choice, Decisions, Strategy
-from cuvil_core.scheduling.layout import BLOCKED, PLAIN, Layout, covering
+from cuvil_core.scheduling.layout import BLOCKED, PLAIN, Layout, covering, is_aligned, starts_of
 from cuvil_core.scheduling.machine import Machine
 from cuvil_core.scheduling.preference import prefers_blocked
 from cuvil_core.scheduling.units import outer_operand, reads_channels_late, root_of
@@ -26,6 +26,13 @@ _ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
 MAX_VIEWS = 24
 """Views behind views before one is made into bytes: each reader walks them all."""
 _VIEWS_FOR_ONE = frozenset(("transpose", "pad", "gather", "reshape"))
+
+
+def _fills_blocks(value: Value, concat: Op) -> bool:
+    """True where an operand takes whole blocks of the result's channels, or whole images."""
+    axis = concat.integer("axis")
+    starts = dict(zip(concat.operands, starts_of([one.shape for one in concat.operands], axis), strict=True))
+    return axis == 0 or (axis == 1 and is_aligned(starts[value]) and is_aligned(value.shape[1]))
 
 
 def choose(graph: Graph, machine: Machine) -> Decisions:
@@ -123,7 +130,7 @@ class _Chooser:
         if value in self.graph.outputs or concat.operands.count(value) != 1:
             return False
         blocked = self.blocked[concat.result]
-        if self.blocked[value] != blocked or (blocked and concat.integer("axis") > 1):
+        if self.blocked[value] != blocked or (blocked and not _fills_blocks(value, concat)):
             return False
         return not any(reads_channels_late(user) for user in self.uses[value])
 

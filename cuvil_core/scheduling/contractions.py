@@ -16,6 +16,8 @@ from cuvil_core.scheduling.loops import nominal
 from cuvil_core.scheduling.machine import Machine
 from cuvil_core.scheduling.tiles import SYMBOLIC_POINTS, RegisterTile, best_tile, shared_panels
 
+WIDE = 8
+"""Blocks of columns from which one block more does not matter."""
 STRIP_BYTES = 128 << 10
 """Rows of the left operand that are worked off before the next panel: they stay in the second-level cache."""
 
@@ -119,6 +121,8 @@ def _pointwise(conv: ConvShape, strategy: Strategy, machine: Machine) -> tuple[i
     pixels = product(conv.image)
     panels = shared_panels(pixels, _blocks(conv))
     tile = best_tile(pixels, panels, machine)
+    if nominal(conv.outputs) > nominal(pixels):  # more weights than pixels: each panel is read once, for all pixels
+        return panels, _tiled(("n", "op", "oj", "p", "oc", "ib", "ic"), 2, "p", tile)
     length = strip(nominal(pixels), nominal(conv.channels), tile, machine)
     order = ("n", "p", "op", "oj", "p", "oc", "ib", "ic")
     return panels, _tiled(order, 3, "p", tile, (("p", length),))
@@ -217,7 +221,9 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
     columns, depth = product(dot.columns), product(dot.depth)
     count = rows[-1] if rows else Dim.of(1)
     blocks = -(-columns.constant // LANES) if columns.constant else max(1, -(-nominal(columns) // LANES))
-    panels = shared_panels(count, blocks if columns.constant else 2 * (-(-blocks // 2)))
+    if not columns.constant or blocks > WIDE:
+        blocks += blocks % 2  # a block of padding is cheaper than panels of one block
+    panels = shared_panels(count, blocks)
     tile = best_tile(count, panels, machine)
     batch = tuple(f"b{axis}" for axis in range(len(dot.batch)))
     outer = tuple(f"m{axis}" for axis in range(len(rows) - 1))
@@ -227,6 +233,8 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
     order = (*batch, *outer, last, "np", "nj", last, "nc", *reduced)
     registers: tuple[tuple[str, int], ...] = (("nj", tile.panels), (last, tile.points))
     tiles: tuple[tuple[str, int], ...] = ((last, length),)
+    if rows and nominal(columns) > nominal(count):  # more weights than rows: each panel is read once, for all rows
+        order, tiles = (*batch, *outer, "np", "nj", last, "nc", *reduced), ()
     if not rows:
         order, registers, tiles = (*batch, "np", "nj", "nc", *reduced), (("nj", tile.panels),), ()
     schedule = Schedule(

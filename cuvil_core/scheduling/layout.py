@@ -1,5 +1,6 @@
 """How a value lies in memory."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cuvil_core.ir import Dim
@@ -36,6 +37,8 @@ class Layout:
         return name + "".join(f"+{low}:{high}" for low, high in self.halo)
 
 
+HALF = LANES // 2
+"""Channels that still copy as vectors from block to block."""
 PLAIN = Layout()
 BLOCKED = Layout(blocked=True)
 
@@ -43,6 +46,14 @@ BLOCKED = Layout(blocked=True)
 def is_aligned(channels: Dim) -> bool:
     """True where every block of channels is full."""
     return channels.exact_div(LANES) is not None
+
+
+def starts_of(shapes: Sequence[tuple[Dim, ...]], axis: int) -> Iterator[Dim]:
+    """Where each operand of a concatenation begins along its axis."""
+    start = Dim.of(0)
+    for shape in shapes:
+        yield start
+        start = start + shape[axis]
 
 
 def covering(*halos: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:

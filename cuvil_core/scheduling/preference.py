@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cuvil_core.ir import Op, Value
-from cuvil_core.scheduling.layout import LANES, is_aligned
+from cuvil_core.scheduling.layout import HALF, LANES, is_aligned
 
 
 def prefers_blocked(op: Op, blocked: Mapping[Value, bool]) -> bool:
@@ -41,7 +41,11 @@ def _pad(op: Op) -> bool:
 
 
 def _concat(op: Op) -> bool:
-    return op.integer("axis") != 1 or all(is_aligned(value.shape[1]) for value in op.operands)
+    """Channels of a blocked result: whole blocks together, and each operand at least whole halves."""
+    if op.integer("axis") != 1:
+        return True
+    halves = all(value.shape[1].exact_div(HALF) is not None for value in op.operands)
+    return halves and is_aligned(op.result.shape[1])
 
 
 def _transpose(op: Op) -> bool:

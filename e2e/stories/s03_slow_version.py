@@ -10,7 +10,7 @@ THRESHOLD = 0.5
 RATE = 16.0
 SHARE = 0.5
 """Of the traffic at the last step."""
-STARVED = 0.5
+STARVED = 0.7
 """Of the CPU that this share needs."""
 LEAST_CPU = 0.05
 """Cores; with less the proof before any traffic would take too long."""
@@ -22,7 +22,7 @@ def run(world: World) -> list[str]:
 
 
 def played(world: World, namespace: str = STAGE, timed: bool = True) -> Played:
-    """Measure what a request costs, then apply a version with half of the CPU that its share of the load needs."""
+    """Measure what a request costs, then apply a version with less CPU than its share of the load needs."""
     kind, stable = world.steady(NAME, namespace)
     load = world.load(NAME, namespace, rate=RATE, concurrency=64, batch=4)
     cost = wait("the CPU time of a request", lambda: cost_of_request(world, namespace, stable), 90, every=2)

@@ -17,7 +17,7 @@ class Grower:
         self.make = Maker(seed)
         self.random = np.random.default_rng(seed)
         self.values: list[Value] = []
-        channels = int(self.random.choice([3, 16, 20, 32]))
+        channels = int(self.random.choice([3, 16, 20, 24, 32]))
         self.values.append(self.make.input("x", "N", channels, "H", int(self.random.integers(4, 11))))
         self.values.append(self.make.input("y", "N", channels, "H", int(self.random.integers(4, 11))))
         while steps > 0:
@@ -82,7 +82,7 @@ def _conv(grower: Grower) -> Value | None:
     if window > 1 and (pad == 0 or (value.shape[3].constant or 0) < 3):
         window = 1
     depthwise = grower.integer(0, 3) == 0
-    outputs = channels if depthwise else int(grower.random.choice([8, 16, 20, 32]))
+    outputs = channels if depthwise else int(grower.random.choice([8, 16, 20, 24, 32]))
     pads = (pad,) * 4 if window > 1 else (0,) * 4
     groups = channels if depthwise else 1
     return grower.make.conv(value, outputs, (window, window), (step, 1), pads, groups=groups)
