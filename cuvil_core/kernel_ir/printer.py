@@ -53,6 +53,8 @@ def print_schedule(schedule: Schedule, indent: str = "") -> str:
         parts.append(f"tail={schedule.tail.value}")
     if schedule.flush_denormals:
         parts.append("flush_denormals")
+    if schedule.prefetch_right:
+        parts.append(f"prefetch_right={schedule.prefetch_right}")
     if schedule.microkernel is not Microkernel.FMA:
         parts.append(f"microkernel={schedule.microkernel.value}")
     inner = "".join(print_schedule(item, indent + "  ") for item in schedule.inner)

@@ -52,6 +52,9 @@ class Schedule:
     tail: Tail = Tail.SMALLER
     flush_denormals: bool = False
     """Treat denormals as zero while the kernel runs: Contractions, where they cost 100 cycles each and say nothing."""
+    prefetch_right: int = 0
+    """For Contractions: elements ahead at which vectors of the right operand are fetched into the second-level cache; 0
+    for none. Weights that come from beyond it are read in order, but too fast for the hardware to see page ends."""
     microkernel: Microkernel = Microkernel.FMA
     inner: tuple[Schedule, ...] = ()
     """For a kernel with outer axes: the schedule of each statement, `parallel` 0."""

@@ -13,7 +13,7 @@ from cuvil_core.codegen.c.memory import holds, place_conditions, step_of
 from cuvil_core.codegen.c.scope import Scope, Value
 from cuvil_core.codegen.c.types import pointer, variable, vector_type
 from cuvil_core.ir import Dim
-from cuvil_core.kernel_ir import Combine, Contraction, Fold, Map, Schedule, Statement, Store
+from cuvil_core.kernel_ir import Combine, Contraction, Fold, Load, Map, Schedule, Statement, Store
 
 Shift = dict[str, int]
 
@@ -201,6 +201,7 @@ class Emitter:
         statement = self.statement
         if isinstance(statement, Contraction):
             left, right = emit(statement.left, scope), emit(statement.right, scope)
+            self._prefetch(scope)
             name = reducers[0].value.text
             if left.dtype.is_float:
                 scope.lines.append(f"{name} = __builtin_elementwise_fma({left.text}, {right.text}, {name});")
@@ -210,6 +211,18 @@ class Emitter:
             for reducer, partial in zip(statement.reducers, reducers, strict=True):
                 position = self._position(scope) if reducer.combine.is_arg else None
                 step(partial, emit(reducer.element, scope), position, scope)
+
+    def _prefetch(self, scope: Scope) -> None:
+        """Asks for what the right operand's vector will be a distance further on, once a vector."""
+        right, distance = self.statement.roots[1], self.schedule.prefetch_right
+        if not distance or not isinstance(right, Load):
+            return
+        index = scope.place(right.access.index)
+        key = ("prefetch", index)
+        if key not in scope.known and scope.vector is not None and step_of(index, scope.vector) == 1:
+            ahead = scope.element(right.access.buffer, index + distance)
+            scope.known[key] = Value(ahead, right.dtype)
+            scope.lines.append(f"__builtin_prefetch(&{ahead}, 0, 2);")
 
     def _position(self, scope: Scope) -> str:
         axis = self.statement.reduce_axes[0].name

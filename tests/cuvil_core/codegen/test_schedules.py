@@ -54,6 +54,7 @@ def shuffled(case: Case, number: int) -> Case:
         unroll=tuple((a, rng.choice([1, 2, 3])) for a in reduced),
         tail=rng.choice(list(Tail)),
         flush_denormals=isinstance(statement, Contraction),
+        prefetch_right=rng.choice([0, 64]),
     )
     return replace(kernel, name=f"{kernel.name}_{number}"), schedule
 
