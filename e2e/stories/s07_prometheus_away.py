@@ -24,8 +24,8 @@ def run(world: World, namespace: str = STAGE) -> list[str]:
             held = world.wait_status(NAME, namespace, "holding", holding, 60)
             time.sleep(AWAY)
             after = world.status(NAME, namespace)
-        if not holding(after) or after.get("weight") != held["weight"] or after.get("quarantine"):
-            raise StoryError(f"without Prometheus the canary moved: {after.get('phase')}, weight {after.get('weight')}")
+        if not holding(after) or after.get("weight") != held["weight"] or after.get("phase") != held["phase"]:
+            raise StoryError(f"without Prometheus the canary moved: {after.get('phase')}, {after.get('message')}")
         status = world.wait_stable(NAME, namespace, not_revision=first)
     must_not_fail(load.stop())
     reason = dict(conditions({"status": held}))["Analysis"]
