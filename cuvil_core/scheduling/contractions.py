@@ -248,6 +248,7 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
         registers=registers,
         tail=Tail.OVERLAP,
         flush_denormals=True,
+        prefetch_right=PREFETCH,
     )
     return Choice(Strategy.DOT, "one axis of rows" if dot.flat else "", PLAIN, panels, schedule)
 
