@@ -13,6 +13,7 @@ PY := $(VENV)/bin/python
 export PYTHONPATH := $(CURDIR):$(CURDIR)/operator:$(CURDIR)/tests/support
 export PYTHONDONTWRITEBYTECODE := 1
 CONTEXT ?=
+WORKERS ?= 2
 stage = @printf '\n\033[1m== %s\033[0m (%s)\n' '$(1)' "$$(date +%T)"
 
 .PHONY: help
@@ -39,7 +40,7 @@ demo: setup ## Set everything up and play four rollouts of a real model on a rea
 
 .PHONY: test
 test: setup ## Run everything: lint, types, unit, compiler, operator, then the stories on a real cluster
-	@$(MAKE) lint types unit programs charts models e2e
+	@$(MAKE) lint types unit slow programs charts models e2e
 
 .PHONY: check
 check: setup ## The inner loop, under two minutes, no cluster: lint, types, unit tests
@@ -60,7 +61,12 @@ types: setup ## Strict types
 .PHONY: unit
 unit: setup ## Tests that need nothing but Python and a compiler
 	$(call stage,unit tests)
-	@$(PY) -m pytest -q -m 'not models and not programs and not cluster' tests
+	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile -m 'not slow and not models and not programs and not cluster' tests
+
+.PHONY: slow
+slow: setup ## Tests of the same kind that take minutes: kills, storms, random schedules, ONNX's own cases
+	$(call stage,slow tests)
+	@$(PY) -m pytest -q -n $(WORKERS) -m slow tests
 
 .PHONY: programs
 programs: setup ## Build the programs of the embedded cluster (once; kept outside the tree)

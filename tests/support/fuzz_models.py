@@ -1,28 +1,36 @@
 """Damages model files and checks that each is refused in a sentence or gives what ONNX Runtime gives.
 
-python tests/support/fuzz_models.py magika --count 1000 --compare 50 --seed 0
+python tests/support/fuzz_models.py magika --count 1000 --compare 50 --seed 0 --compiled
 """
 
 import argparse
+import multiprocessing
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
 from cuvil_core import reference
+from cuvil_core.compile import compile_model
+from cuvil_core.contract import CompileRequest
 from cuvil_core.errors import CuvilError, InternalError
 from cuvil_core.importer.onnx import load
-from cuvil_core.ir import Graph
+from cuvil_core.runtime import load as load_artifact
 from model_cases import CASES, ModelCase, excess
 from models import model_path
 from mutate_models import mutated
 
 Arrays = dict[str, np.ndarray[Any, Any]]
+LONGEST_S = 180.0
+"""What compiling and running one damaged file may take on a busy machine."""
 
 
 def damaged(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
@@ -44,15 +52,27 @@ def damaged(data: bytes, count: int, seed: int) -> Iterator[tuple[str, bytes]]:
         yield f"bit {bit} of byte {at} flipped", data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]
 
 
-def outcome(case: ModelCase, data: bytes, compare: bool) -> str:
-    """What became of the bytes: the error's name, `loaded`, `equal`, …, or a fault after `WRONG`."""
+def outcome(case: ModelCase, data: bytes, compare: bool, compiled: bool = False) -> str:
+    """What became of the bytes: the error's name, `loaded`, `equal`, …, or a fault after `WRONG`.
+
+    What loads is run when `compare`: by the interpreter, or by this machine's compiled code when `compiled`.
+    """
     try:
         graph = load(data, case.specs)
+        if not compare:
+            return "loaded"
+        return _compared(
+            case, data, lambda inputs: _run(case, data, inputs) if compiled else reference.run(graph, inputs)
+        )
     except InternalError as error:
         return f"WRONG: {error}"
     except CuvilError as error:
         return _checked_sentence(error)
-    return _compared(case, data, graph) if compare else "loaded"
+
+
+def _run(case: ModelCase, data: bytes, inputs: Arrays) -> Arrays:
+    module = load_artifact(compile_model(data, CompileRequest(target="native", inputs=case.specs)))
+    return module.run(inputs)
 
 
 def _checked_sentence(error: CuvilError) -> str:
@@ -61,17 +81,14 @@ def _checked_sentence(error: CuvilError) -> str:
     return type(error).__name__ if sound else f"WRONG: no sentence: {text!r}"
 
 
-def _compared(case: ModelCase, data: bytes, graph: Graph) -> str:
+def _compared(case: ModelCase, data: bytes, run: Callable[[Arrays], Arrays]) -> str:
     inputs = case.inputs(case.tiny)
     try:
         want = _expected(data, inputs, optimized=True)
         plain = _expected(data, inputs, optimized=False)
     except Exception:
         return "ONNX Runtime refuses"
-    try:
-        got = reference.run(graph, inputs)
-    except CuvilError as error:
-        return _checked_sentence(error)
+    got = run(inputs)
     worst = min(_apart(got, want), _apart(got, plain))
     if worst <= 1:
         return "equal"
@@ -103,22 +120,69 @@ def _nothing(array: np.ndarray[Any, Any]) -> bool:
     return bool((np.abs(array) < 1e-6).all())
 
 
-def fuzz(name: str, count: int, compare: int, seed: int, mutate: bool = False) -> tuple[Counter[str], list[str]]:
+class Cell:
+    """A process of its own for code compiled from damaged files: its death or silence is an outcome, not the end."""
+
+    def __init__(self) -> None:
+        self._pool = self._start()
+
+    def outcome(self, case: ModelCase, data: bytes, compare: bool) -> str:
+        """`outcome` of compiled code; a crash and a hang are faults, after which a new process goes on."""
+        try:
+            return self._pool.submit(outcome, case, data, compare, True).result(timeout=LONGEST_S)
+        except (BrokenProcessPool, TimeoutError) as fault:
+            self.close()
+            self._pool = self._start()
+            return f"WRONG: {'hangs' if isinstance(fault, TimeoutError) else 'crashes'}"
+
+    def close(self) -> None:
+        """End the process, even one that hangs."""
+        for process in multiprocessing.active_children():
+            process.kill()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    @staticmethod
+    def _start() -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+
+    def __enter__(self) -> "Cell":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def fuzz(
+    name: str, count: int, compare: int, seed: int, mutate: bool = False, compiled: bool = False
+) -> tuple[Counter[str], list[str]]:
     """(outcomes counted, faults) of so many damaged copies, of which up to `compare` that load are run.
 
-    With `mutate` the copies are well-formed files with other attributes, ops or constants.
+    With `mutate` the copies are well-formed files with other attributes, ops or constants; with `compiled` it is
+    compiled code that is run, in a process of its own.
     """
     case = next(case for case in CASES if case.name == name)
     data = Path(model_path(name)).read_bytes()
+    copies = mutated(data, count, seed) if mutate else damaged(data, count, seed)
+    if not compiled:
+        return _tally(name, copies, compare, lambda bytes_, run: outcome(case, bytes_, run))
+    with Cell() as cell:
+        return _tally(name, copies, compare, lambda bytes_, run: cell.outcome(case, bytes_, run))
+
+
+def _tally(
+    name: str, copies: Iterator[tuple[str, bytes]], compare: int, judge: Callable[[bytes, bool], str]
+) -> tuple[Counter[str], list[str]]:
     counts: Counter[str] = Counter()
     faults: list[str] = []
-    for what, bytes_ in mutated(data, count, seed) if mutate else damaged(data, count, seed):
+    for what, bytes_ in copies:
         began = time.monotonic()
-        found = outcome(case, bytes_, counts["equal"] + counts["not finite"] < compare)
+        found = judge(bytes_, counts["equal"] + counts["not finite"] < compare)
         counts[found if not found.startswith("WRONG") else "WRONG"] += 1
         if found.startswith("WRONG"):
             faults.append(f"{name}: {what}: {found}")
-        if time.monotonic() - began > 60:
+        if time.monotonic() - began > LONGEST_S:
             faults.append(f"{name}: {what}: took {time.monotonic() - began:.0f} s")
     return counts, faults
 
@@ -131,10 +195,11 @@ def main() -> int:
     parser.add_argument("--compare", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mutate", action="store_true", help="change attributes, ops and constants, not bits")
+    parser.add_argument("--compiled", action="store_true", help="run compiled code, not the interpreter")
     given = parser.parse_args()
     failed = False
     for name in given.names:
-        counts, faults = fuzz(name, given.count, given.compare, given.seed, given.mutate)
+        counts, faults = fuzz(name, given.count, given.compare, given.seed, given.mutate, given.compiled)
         print(name, dict(counts), flush=True)
         print(*faults, sep="\n", flush=True)
         failed = failed or bool(faults)

@@ -33,9 +33,8 @@ class ModelCase:
         return {self.input_name: rng.standard_normal(shape, dtype=np.float32)}
 
 
-def _square(name: str, input_name: str) -> ModelCase:
-    shapes = tuple((batch, 3, 224, 224) for batch in (1, 2, 3))
-    return ModelCase(name, input_name, shapes, tiny=(1, 3, 224, 224))
+def _square(name: str, input_name: str, third: tuple[int, ...] = (3, 3, 224, 224)) -> ModelCase:
+    return ModelCase(name, input_name, ((1, 3, 224, 224), (2, 3, 224, 224), third), tiny=(1, 3, 224, 224))
 
 
 CASES: tuple[ModelCase, ...] = (
@@ -53,10 +52,10 @@ CASES: tuple[ModelCase, ...] = (
         (InputSpec("x", ("N", 3, 48, "W")),),
         (1, 3, 48, 64),
     ),
-    ModelCase("ppocr-cls", "x", ((1, 3, 48, 192), (2, 3, 48, 192), (5, 3, 48, 192)), tiny=(1, 3, 48, 192)),
+    ModelCase("ppocr-cls", "x", ((1, 3, 48, 192), (5, 3, 48, 192), (2, 3, 48, 100)), tiny=(1, 3, 48, 192)),
     ModelCase("nudenet", "images", ((1, 3, 320, 320), (2, 3, 64, 96), (1, 3, 256, 320)), tiny=(1, 3, 32, 32)),
     ModelCase("magika", "bytes", ((1, 2048), (2, 2048), (5, 2048)), tiny=(1, 2048)),
-    _square("resnet18", "x"),
+    _square("resnet18", "x", (2, 3, 160, 192)),
     _square("resnet50", "gpu_0/data_0"),
     _square("squeezenet", "data_0"),
 )

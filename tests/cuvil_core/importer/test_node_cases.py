@@ -71,6 +71,7 @@ def _check(graph: Graph, model: onnx.ModelProto, inputs: Arrays, outputs: Arrays
             np.testing.assert_allclose(found.astype(np.float64), want.astype(np.float64), rtol, atol)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_imported_case_is_right() -> None:
     """Each of ONNX's node cases is refused by a named error or gives its expected outputs, optimized or not."""

@@ -13,6 +13,7 @@ from cluster_life import Behaviour
 from cuvil_operator.conventions import Phase
 from story import Story, spec
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 STRIDE = 5
 CHANGES = {"serving__replicas": 2, "rollout__steps": [{"weight": 20, "hold": "10s"}, {"weight": 50, "hold": "10s"}]}
 

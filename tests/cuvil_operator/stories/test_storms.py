@@ -4,6 +4,8 @@ import pytest
 
 from storm import Storm
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_storm_ends_in_calm(seed: int) -> None:
