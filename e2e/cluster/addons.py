@@ -35,6 +35,7 @@ from e2e.cluster.settings import (
 )
 
 MANIFESTS = Path(__file__).parent / "manifests"
+TRAEFIK = Path(__file__).parent / "traefik.yaml"
 REGISTRY_OWNER = 65534
 GATEWAY_URL = f"http://{NODE_IP}:{GATEWAY_PORT}"
 PROMETHEUS_URL = f"http://{PROMETHEUS_IP}:9090"
@@ -95,6 +96,8 @@ def processes(settings: Settings, programs: Programs, images: Mapping[str, str])
         "--global.checknewversion=false",
         "--global.sendanonymoususage=false",
         f"--entrypoints.web.address={NODE_IP}:{GATEWAY_PORT}",
+        "--entrypoints.web.http.middlewares=whole-body@file",
+        f"--providers.file.filename={TRAEFIK}",
         f"--entrypoints.grpc.address={NODE_IP}:{GRPC_GATEWAY_PORT}",
         f"--entrypoints.traefik.address=127.0.0.1:{TRAEFIK_PORT}",
         "--providers.kubernetesgateway=true",
@@ -111,7 +114,7 @@ def processes(settings: Settings, programs: Programs, images: Mapping[str, str])
         *(f"--config-reloader-{what}=0" for what in ("cpu-request", "cpu-limit", "memory-request", "memory-limit")),
     )
     return (
-        Process("traefik", (str(programs.path("traefik")), *traefik), kubeconfig),
+        Process("traefik", (str(programs.path("traefik")), *traefik), kubeconfig, (TRAEFIK,)),
         Process("prometheus-operator", (str(programs.path("prometheus-operator")), *operator), kubeconfig),
     )
 
