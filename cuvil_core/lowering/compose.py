@@ -11,7 +11,7 @@ from typing import Protocol
 from cuvil_core.errors import InternalError
 from cuvil_core.ir import Dim, Op, Payload, Value
 from cuvil_core.kernel_ir import Access, Accumulator, Expr, Index, Literal, Load, Use, Within
-from cuvil_core.kernel_ir.analysis import simplify
+from cuvil_core.kernel_ir.analysis import index_range, is_never_negative, simplify
 from cuvil_core.kernel_ir.index import Atom
 from cuvil_core.lowering.parameters import Parameters
 from cuvil_core.lowering.placement import Indices, Placement
@@ -146,7 +146,13 @@ class Composer:
         if place.layout.blocked and len(indices) > 1 and same(indices[1:2], (channel,), self.extents):
             others = (*indices[:1], *indices[2:])
             return place.shape[1] == self.ragged.extent and not any(one.axes & lanes for one in others)
-        return place.padded and same((index,), (channel,), self.extents) and place.shape[-1] == self.ragged.extent
+        zeros_follow = place.padded and place.shape[-1] == self.ragged.extent
+        return zeros_follow and same((index,), (channel,), self.extents) and self._fits(place, index)
+
+    def _fits(self, place: Placement, index: Index) -> bool:
+        """True where the offset is inside the buffer at every point of the axes, ragged lanes included."""
+        _, greatest = index_range(index, self.extents)
+        return greatest is not None and is_never_negative(self.parameters.size(place) - 1 - greatest)
 
 
 def same(left: Indices, right: Indices, extents: Mapping[str, Dim]) -> bool:

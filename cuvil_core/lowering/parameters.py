@@ -1,5 +1,6 @@
 """The buffer parameters of a kernel in the making."""
 
+from cuvil_core.ir import Dim
 from cuvil_core.kernel_ir import Buffer, Use
 from cuvil_core.lowering.placement import Placement
 from cuvil_core.program import Buffer as ProgramBuffer
@@ -17,6 +18,10 @@ class Parameters:
         known = self._uses.get(place.buffer)
         self._uses[place.buffer] = use if known in (None, use) else Use.UPDATE
         return f"b{list(self._uses).index(place.buffer)}"
+
+    def size(self, place: Placement) -> Dim:
+        """Elements of the buffer in which a value lies."""
+        return self._buffers[place.buffer].size
 
     @property
     def arguments(self) -> tuple[str, ...]:

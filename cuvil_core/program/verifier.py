@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from cuvil_core.errors import InternalError
-from cuvil_core.kernel_ir import Use
+from cuvil_core.kernel_ir import Use, verify_schedule
+from cuvil_core.kernel_ir import verify as verify_kernel
 from cuvil_core.program.memory import ALIGNMENT
 from cuvil_core.program.printer import print_launch
 from cuvil_core.program.types import Launch, Program, Role
@@ -13,12 +14,16 @@ WINDOW = 2
 
 
 def verify(program: Program) -> None:
-    """Raise InternalError with a window of launches round the fault.
+    """Raise InternalError with a window of launches (or lines of a kernel) round the fault.
 
+    Kernels and schedules are sound by themselves.
     Names are unique; launches name kernels and buffers that exist, as many and of the dtypes that the kernel takes;
     inputs and weights are never written; nothing is read before it is written; every output is written; weights lie
     aligned inside the segment; sizes use declared symbols only.
     """
+    for one in program.kernels:
+        verify_kernel(one.kernel)
+        verify_schedule(one.kernel, one.schedule)
     for fault in _faults_of_buffers(program):
         raise InternalError(f"{fault}; report this as a fault of Cuvil.")
     written: set[str] = set()

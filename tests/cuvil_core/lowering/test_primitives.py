@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuvil_core import passes
 from cuvil_core.ir import DType, Graph, Payload
 from cuvil_core.lowering.compose import EXPRESSIONS
 from cuvil_core.lowering.lower import STRATEGIES
@@ -277,3 +278,13 @@ def test_long_chains_of_views(tmp_path: Path) -> None:
         turned = make.op("transpose", value, perm=(0, 2, 1))
         value = make.op("transpose", turned, perm=(0, 2, 1))
     check(make.done(value), BINDINGS, tmp_path)
+
+
+def test_wide_dots_read_no_bias_past_its_end(tmp_path: Path) -> None:
+    """Columns padded to a whole panel do not read a vector beyond its buffer, and are not stored."""
+    make = Maker()
+    x = make.input("x", "N", "H", 10)
+    y = make.op("dot", x, make.constant(10, 145), batch_a=(), batch_b=(), contract_a=(2,), contract_b=(0,))
+    biased = make.op("add", y, make.op("broadcast_to", make.constant(145), shape=y.shape))
+    graph, _ = passes.run(make.done(make.relu(biased)), 2)
+    check(graph, BINDINGS, tmp_path)
