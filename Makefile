@@ -61,12 +61,12 @@ types: setup ## Strict types
 .PHONY: unit
 unit: setup ## Tests that need nothing but Python and a compiler
 	$(call stage,unit tests)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile -m 'not slow and not models and not programs and not cluster' tests
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow and not models and not programs and not cluster' tests
 
 .PHONY: slow
 slow: setup ## Tests of the same kind that take minutes: kills, storms, random schedules, ONNX's own cases
 	$(call stage,slow tests)
-	@$(PY) -m pytest -q -n $(WORKERS) -m slow tests
+	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile -m slow tests
 
 .PHONY: programs
 programs: setup ## Build the programs of the embedded cluster (once; kept outside the tree)

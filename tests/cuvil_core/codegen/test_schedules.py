@@ -73,6 +73,7 @@ def library(target: TargetSpec) -> Compiled:
     return compile_kernels(list(CASES.values()), target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_random_schedules_change_nothing(case: str) -> None:
     """Kernel and schedule are legal, and the C equals the interpreter on one thread and on three."""
