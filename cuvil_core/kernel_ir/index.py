@@ -191,7 +191,26 @@ def _split_multiples(index: Index, by: Dim) -> tuple[Index, Index]:
         else:
             outside = outside + part * exact
     exact = index.offset.exact_div(by)
-    return (inside + index.offset, outside) if exact is None else (inside, outside + exact)
+    if exact is not None:
+        outside = outside + exact
+    else:
+        lift = _lift(index.offset, by)
+        inside, outside = inside + (index.offset + by * lift), outside - lift
+    # What stays inside must not be negative by itself, or the target's truncating division would round it up.
+    return (inside, outside) if _is_never_negative(inside) else (index, Index())
+
+
+def _lift(offset: Dim, by: Dim) -> int:
+    """How often a constant divisor must be added to a constant offset until it is not negative."""
+    if offset.constant is None or by.constant is None or offset.constant >= 0 or by.constant <= 0:
+        return 0
+    return -(offset.constant // by.constant)
+
+
+def _is_never_negative(index: Index) -> bool:
+    """Sufficient: atoms are never negative, so coefficients and offset that are not either are enough."""
+    bounds = [index.offset.least, *(coefficient.least for _, coefficient in index.terms)]
+    return all(bound is not None and bound >= 0 for bound in bounds)
 
 
 def _atom_axes(atoms: Iterable[Atom]) -> Iterator[str]:

@@ -132,7 +132,13 @@ class _Chooser:
         blocked = self.blocked[concat.result]
         if self.blocked[value] != blocked or (blocked and not _fills_blocks(value, concat)):
             return False
+        if concat.integer("axis") > 1 and any(self._may_want_halo(user) for user in self.uses.get(concat.result, ())):
+            return False
         return not any(reads_channels_late(user) for user in self.uses[value])
+
+    def _may_want_halo(self, user: Op) -> bool:
+        """True for readers that want zeros around an image, at once or through a further concat."""
+        return user.name == "concat" or self.choices[user].strategy in CONVOLUTIONS
 
     def _spread_halos(self) -> None:
         wanted: dict[Value, list[tuple[tuple[int, int], ...]]] = {}
