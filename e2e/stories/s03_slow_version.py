@@ -7,12 +7,14 @@ from e2e.stories.timeline import Played
 from e2e.stories.world import STAGE, World
 
 THRESHOLD = 0.5
-RATE = 16.0
+RATE = 24.0
+BATCH = 8
+"""Pictures a request: enough work that the CPU decides, not the protocol."""
 SHARE = 0.5
 """Of the traffic at the last step."""
 STARVED = 0.7
 """Of the CPU that this share needs."""
-LEAST_CPU = 0.05
+LEAST_CPU = 0.1
 """Cores; with less the proof before any traffic would take too long."""
 
 
@@ -24,7 +26,7 @@ def run(world: World) -> list[str]:
 def played(world: World, namespace: str = STAGE, timed: bool = True) -> Played:
     """Measure what a request costs, then apply a version with less CPU than its share of the load needs."""
     kind, stable = world.steady(NAME, namespace)
-    load = world.load(NAME, namespace, rate=RATE, concurrency=64, batch=4)
+    load = world.load(NAME, namespace, rate=RATE, concurrency=64, batch=BATCH)
     cost = wait("the CPU time of a request", lambda: cost_of_request(world, namespace, stable), 90, every=2)
     cores = max(LEAST_CPU, STARVED * SHARE * RATE * cost)
     world.say(f"  a request takes {1000 * cost:.0f} ms of CPU; the new version gets {1000 * cores:.0f}m")
