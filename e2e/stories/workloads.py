@@ -43,7 +43,7 @@ def load_job(name: str, namespace: str, image: str, arguments: list[str]) -> Obj
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace, "labels": {"cuvil-stories": "load"}},
         "spec": {
             "backoffLimit": 0,
             "template": {
