@@ -64,7 +64,7 @@ unit: setup ## Tests that need nothing but Python and a compiler
 	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow and not models and not programs and not cluster' tests
 
 .PHONY: slow
-slow: setup ## Tests of the same kind that take minutes: kills, storms, random schedules, ONNX's own cases
+slow: setup ## Tests of the same kind that take minutes: kills, storms, schedules, every operation
 	$(call stage,slow tests)
 	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile -m slow tests
 

@@ -132,6 +132,7 @@ def operand(dtype: DType, seed: int) -> Array:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", targets(), ids=lambda target: target.name)
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_operation_equals_numpy(group: str, target: TargetSpec) -> None:
