@@ -189,6 +189,7 @@ class World:
 
     def load(self, name: str, namespace: str, rate: float, concurrency: int = 16, batch: int = 1) -> Load:
         """Start a Job in the cluster that sends requests through the Gateway until it is stopped."""
+        self._end_loads()
         words = [
             f"http://{self.addresses.gateway}",
             name,
@@ -198,6 +199,14 @@ class World:
             str(batch),
         ]
         return Load.start(self.access, namespace, self.runtime_image, [*words, self.host(name, namespace)])
+
+    def _end_loads(self) -> None:
+        """One load at a time: one that a failed story left behind would change what the next one measures."""
+        for job in self.access.list("batch/v1", "Job", labels="cuvil-stories=load"):
+            meta = job["metadata"]
+            self.access.resource("Job", "batch/v1").delete(
+                name=meta["name"], namespace=meta["namespace"], body={"propagationPolicy": "Background"}
+            )
 
     def steady(self, name: str, namespace: str) -> tuple[str, str]:
         """Give (kind, revision) of a model that serves a good version at rest; deploys one where there is none."""
