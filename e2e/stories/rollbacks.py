@@ -31,16 +31,25 @@ class Bad:
     counts: Callable[[World, str], list[Counts]]
     """Of the world and PromQL matchers: the counts at each scrape."""
     changes: dict[str, Any] = field(default_factory=dict)
+    rate: float = 20
+    """Requests a second."""
+    batch: int = 1
+    """Pictures a request."""
     timed: bool = True
     """Whether the way from the crossing scrape to weight 0 is held to two intervals."""
 
 
-def play(world: World, namespace: str, bad: Bad, stable: str, load: Load) -> Played:
-    """With a good version under load: apply the bad one, and see it rolled back as promised."""
+def play(world: World, namespace: str, bad: Bad, stable: str) -> Played:
+    """With a good version at rest: apply the bad one, send load, and see it rolled back as promised.
+
+    The load begins with the canary, so that compile and proof do not compete with it for the cores of a small machine.
+    """
     began = time.time()
     with world.watched(NAME, namespace) as timeline, RouteWatch(world.access, namespace, NAME) as route:
         world.apply(world.manifest(NAME, namespace, world.version(bad.version), **bad.changes))
-        status = world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 600)
+        world.wait_status(NAME, namespace, "a canary with traffic", lambda one: one.get("weight"), 600)
+        load = world.load(NAME, namespace, rate=bad.rate, concurrency=64, batch=bad.batch)
+        status = world.wait_status(NAME, namespace, "rolled back", lambda one: one.get("phase") == "RolledBack", 300)
         facts = _dossier(status, bad, stable)
         revision = status["rollback"]["revision"]
         if bad.timed:

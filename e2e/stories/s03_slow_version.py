@@ -30,6 +30,7 @@ def played(world: World, namespace: str = STAGE, timed: bool = True) -> Played:
     cost = wait("the CPU time of a request", lambda: cost_of_request(world, namespace, stable), 90, every=2)
     cores = max(LEAST_CPU, STARVED * SHARE * RATE * cost)
     world.say(f"  a request takes {1000 * cost:.0f} ms of CPU; the new version gets {1000 * cores:.0f}m")
+    load.stop()
     resources = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"cpu": f"{1000 * cores:.0f}m"}}
     slow = Bad(
         version=kind,
@@ -37,9 +38,11 @@ def played(world: World, namespace: str = STAGE, timed: bool = True) -> Played:
         limit=0.05,
         counts=lambda world, picked: replay.latency_counts(world.prometheus, picked, THRESHOLD, "15m"),
         changes={"serving__resources": resources},
+        rate=RATE,
+        batch=BATCH,
         timed=timed,
     )
-    return play(world, namespace, slow, stable, load)
+    return play(world, namespace, slow, stable)
 
 
 def cost_of_request(world: World, namespace: str, revision: str) -> float | None:

@@ -21,5 +21,4 @@ def run(world: World) -> list[str]:
 def played(world: World, namespace: str = STAGE) -> Played:
     """With a good version at rest and under load: apply the erring one."""
     _, stable = world.steady(NAME, namespace)
-    load = world.load(NAME, namespace, rate=20, concurrency=64)
-    return play(world, namespace, ERRING, stable, load)
+    return play(world, namespace, ERRING, stable)
