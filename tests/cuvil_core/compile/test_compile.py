@@ -14,6 +14,9 @@ from cuvil_core.contract import CompileRequest, InputSpec
 from cuvil_core.errors import InputError, ModelError, SizeError, TargetError
 from cuvil_core.runtime import load
 
+pytestmark = pytest.mark.timeout(600)
+"""The first build on a machine also builds the C compiler's runtime pieces."""
+
 
 def small_model(name: str = "small") -> bytes:
     """Two convolutions, a sum and a pool over a picture of any size."""

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from cuvil_core import passes
 from cuvil_core.ir import Dim, DType, Payload, Value
 from graph_checks import Maker, check
 
+pytestmark = pytest.mark.timeout(600)
+"""C compilers take their time on a busy machine."""
 BINDINGS = ({"N": 1, "H": 6}, {"N": 2, "H": 11})
 
 

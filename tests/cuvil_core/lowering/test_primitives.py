@@ -14,6 +14,8 @@ from cuvil_core.scheduling import Strategy
 from cuvil_core.scheduling.units import ROOTS
 from graph_checks import Maker, check
 
+pytestmark = pytest.mark.timeout(600)
+"""C compilers take their time on a busy machine."""
 BINDINGS = ({"N": 1, "H": 7}, {"N": 3, "H": 18})
 
 
