@@ -87,7 +87,8 @@ def _reduced(root: Op, kept: Indices) -> Reduced:
     axes = tuple(Axis(f"r{axis}", source.shape[axis]) for axis in sorted(gone))
     left = iter(kept)
     indices = tuple(Index.axis(f"r{axis}") if axis in gone else next(left) for axis in range(len(source.shape)))
-    return Reduced(KINDS[root.text("kind")], axes, indices)
+    # Without axes a reduction keeps its operand; a fold goes over one element then, since it must go over something.
+    return Reduced(KINDS[root.text("kind")], axes or (Axis.of("r", 1),), indices)
 
 
 def _window(root: Op, kept: Indices) -> Reduced:
