@@ -61,9 +61,7 @@ def _rewritten(statement: Map, outer: Axis, inner: Axis) -> Map:
     return Map(_merge(statement.axes, outer, inner), _stores(statement.stores, rewriter))
 
 
-def _joined(
-    statement: Fold, outer: Axis, inner: Axis, axes: tuple[Axis, ...], reduce_axes: tuple[Axis, ...]
-) -> Fold:
+def _joined(statement: Fold, outer: Axis, inner: Axis, axes: tuple[Axis, ...], reduce_axes: tuple[Axis, ...]) -> Fold:
     rewriter = Rewriter({outer.name: Index.of(Dim.of(0))})
     return replace(
         statement,

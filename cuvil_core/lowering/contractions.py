@@ -50,9 +50,7 @@ def _same(place: Placement, first: Placement, result: Value) -> bool:
     return place.shape == result.shape and place.layout.blocked == first.layout.blocked
 
 
-def _epilogue(
-    composer: Composer, places: Sequence[tuple[Value, Placement]], frame: Frame
-) -> tuple[Store, ...] | None:
+def _epilogue(composer: Composer, places: Sequence[tuple[Value, Placement]], frame: Frame) -> tuple[Store, ...] | None:
     try:
         return tuple(
             store(composer, place, frame.indices, composer.value(value, frame.indices), frame.within)
@@ -62,9 +60,7 @@ def _epilogue(
         return None
 
 
-def _launch(
-    world: World, composer: Composer, frame: Frame, schedule: Schedule, stores: tuple[Store, ...]
-) -> None:
+def _launch(world: World, composer: Composer, frame: Frame, schedule: Schedule, stores: tuple[Store, ...]) -> None:
     if any(buffer.use is Use.UPDATE for buffer in composer.parameters.declared()):
         schedule = replace(schedule, tail=Tail.SMALLER)  # a tile that is computed twice would read its own result
     statement = Contraction(frame.axes, frame.reduce_axes, frame.left, frame.right, stores)

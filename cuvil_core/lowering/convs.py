@@ -77,9 +77,7 @@ def _window(w: Value) -> tuple[Axis, ...]:
     return tuple(Axis(f"k{axis}", extent) for axis, extent in enumerate(w.shape[2:]))
 
 
-def _blocked(
-    world: World, root: Op, choice: Choice, source: Placement, w: Value, body: Body
-) -> tuple[Frame, Composer]:
+def _blocked(world: World, root: Op, choice: Choice, source: Placement, w: Value, body: Body) -> tuple[Frame, Composer]:
     """DIRECT, GROUPED, POINTWISE and STEM: lanes are output channels, the input is broadcast."""
     groups = root.integer("groups")
     outputs, inner = w.shape[0] // groups, w.shape[1]
@@ -148,9 +146,7 @@ def _depthwise(
     return Frame("depthwise", axes, window, left, right, indices), composer
 
 
-def _general(
-    world: World, root: Op, choice: Choice, source: Placement, w: Value, body: Body
-) -> tuple[Frame, Composer]:
+def _general(world: World, root: Op, choice: Choice, source: Placement, w: Value, body: Body) -> tuple[Frame, Composer]:
     """Row-major on both sides; lanes are pixels of a row."""
     groups = root.integer("groups")
     outputs, inner = w.shape[0] // groups, w.shape[1]

@@ -88,4 +88,3 @@ def _left(world: World, composer: Composer, root: Op, a: Value, rows: Indices) -
         return composer.value(a, tuple(indices))
     place = copied(world, a, PLAIN, composer.body)
     return composer.load(place, tuple(indices))
-

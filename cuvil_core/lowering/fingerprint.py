@@ -34,5 +34,3 @@ def _of(thing: object, numbers: dict[int, int]) -> Hashable:
         return (type(thing).__name__, *(_of(getattr(thing, one.name), numbers) for one in fields(thing)))
     assert isinstance(thing, Hashable)
     return thing
-
-

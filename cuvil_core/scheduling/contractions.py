@@ -256,4 +256,3 @@ def dot_choice(op: Op, machine: Machine) -> Choice:
 def output_layout(choice: Choice) -> Layout:
     """In which layout a contraction makes its result."""
     return PLAIN if choice.strategy in (Strategy.GENERAL, Strategy.DOT) else BLOCKED
-

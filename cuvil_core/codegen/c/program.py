@@ -136,4 +136,3 @@ def _profile(program: Program) -> str:
 
 def _version() -> str:
     return "int32_t cuvil_abi_version(void) { return CUVIL_ABI_VERSION; }\n"
-
