@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from cuvil_operator.decide import bound
-from e2e.stories.access import Access, Object, StoryError
+from e2e.stories.access import Access, Object, wait
 from e2e.stories.prometheus import Prometheus
 
 
@@ -99,13 +99,16 @@ class RouteWatch:
 
     def no_traffic_at(self, revision: str) -> float:
         """Give the time at which the revision, having had traffic, got none; raises StoryError when it never did."""
+        return float(wait(f"the route to take the traffic from {revision}", lambda: self._emptied(revision), 15))
+
+    def _emptied(self, revision: str) -> float | None:
         had = False
-        for at, weights in self.changes:
+        for at, weights in tuple(self.changes):
             mine = sum(weight for backend, weight in weights.items() if backend.endswith(revision))
             if had and mine == 0:
                 return at
             had = had or mine > 0
-        raise StoryError(f"the route never took the traffic from {revision}: {self.changes}")
+        return None
 
 
 def weights_of(route: Object | None) -> dict[str, int]:
