@@ -4,7 +4,7 @@ from e2e.stories import replay
 from e2e.stories.access import wait
 from e2e.stories.rollbacks import NAME, Bad, play
 from e2e.stories.timeline import Played
-from e2e.stories.world import STAGE, World
+from e2e.stories.world import STAGE, World, other
 
 THRESHOLD = 0.5
 RATE = 12.0
@@ -33,7 +33,7 @@ def played(world: World, namespace: str = STAGE, timed: bool = True) -> Played:
     load.stop()
     resources = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"cpu": f"{1000 * cores:.0f}m"}}
     slow = Bad(
-        version=kind,
+        version=other(kind),
         gate="latency",
         limit=0.05,
         counts=lambda world, picked: replay.latency_counts(world.prometheus, picked, THRESHOLD, "15m"),
