@@ -7,14 +7,14 @@ from e2e.stories.timeline import Played
 from e2e.stories.world import STAGE, World, other
 
 THRESHOLD = 0.5
-RATE = 12.0
+RATE = 24.0
 BATCH = 8
 """Pictures a request: enough work that the CPU decides, not the protocol."""
 SHARE = 0.5
 """Of the traffic at the last step."""
-STARVED = 0.7
+STARVED = 0.6
 """Of the CPU that this share needs."""
-LEAST_CPU = 0.08
+LEAST_CPU = 0.06
 """Cores; with less the proof before any traffic would take too long."""
 
 
