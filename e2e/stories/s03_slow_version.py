@@ -7,7 +7,7 @@ from e2e.stories.timeline import Played
 from e2e.stories.world import STAGE, World, other
 
 THRESHOLD = 0.5
-RATE = 24.0
+RATE = 20.0
 BATCH = 8
 """Pictures a request: enough work that the CPU decides, not the protocol."""
 SHARE = 0.5
