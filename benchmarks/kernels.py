@@ -1,6 +1,6 @@
 """Speed of generated contractions beside this machine's own FMA peak.
 
-`python benchmarks/kernels.py [--threads N] [--isa avx2] [--unroll 2]`
+`PYTHONPATH=.:tests/support python -m benchmarks.kernels [--threads N] [--isa avx2] [--unroll 2]`
 
 Prints milliseconds (least tenth of the runs) and the share of the peak that a register-only FMA loop reaches.
 """
@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "tests" / "support")]
-
-from compiled_kernels import compile_kernels, fresh_buffers, targets  # noqa: E402
-from cuvil_core import support  # noqa: E402
-from cuvil_core.ir import DType  # noqa: E402
-from cuvil_core.kernel_ir import (  # noqa: E402
+from compiled_kernels import compile_kernels, fresh_buffers, targets
+from cuvil_core import support
+from cuvil_core.ir import DType
+from cuvil_core.kernel_ir import (
     Access,
     Accumulator,
     Axis,
@@ -36,7 +34,7 @@ from cuvil_core.kernel_ir import (  # noqa: E402
     Store,
     Use,
 )
-from cuvil_core.toolchain import TargetSpec, build  # noqa: E402
+from cuvil_core.toolchain import TargetSpec, build
 
 F32 = DType.FLOAT32
 PEAK = """
@@ -73,9 +71,10 @@ def peak_flops(target: TargetSpec) -> float:
     """FMA operations a second and core, times 2, from registers only."""
     width = 16 if target.name == "avx512" else 8
     text = PEAK.replace("f32xW", f"f32x{width}").replace("COUNT", "12")
-    file = Path("/tmp") / f"cuvil-peak-{target.name}.so"
-    file.write_bytes(build({"peak.c": text}, support.headers(), target, cache_dir=Path("/tmp/cuvil-test-compiler")))
-    library = ctypes.CDLL(str(file))
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "peak.so"
+        file.write_bytes(build({"peak.c": text}, support.headers(), target, cache_dir=Path(scratch)))
+        library = ctypes.CDLL(str(file))
     library.peak.argtypes = [ctypes.c_int64]
     rounds = 1 << 18
     return rounds * 12 * width * 2 / least_tenth(lambda: library.peak(rounds))

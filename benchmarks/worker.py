@@ -37,13 +37,8 @@ def load_cuvil(path: Path, threads: int) -> Run:
     import cuvil
 
     module = cuvil.compile(path)
-    return lambda value: [np.asarray(one) for one in _listed(module(value))]
-
-
-def _listed(answer: object) -> list[NDArray[np.generic]]:
-    if isinstance(answer, dict):
-        return list(answer.values())
-    return list(answer) if isinstance(answer, list | tuple) else [answer]  # type: ignore[list-item]
+    (name,) = [one.name for one in module.signature.inputs]
+    return lambda value: list(module.run({name: value}).values())
 
 
 CONTENDERS: dict[str, Callable[[Path, int], Run]] = {"cuvil": load_cuvil, "onnxruntime": load_onnxruntime}

@@ -22,7 +22,7 @@ def run_command(given: argparse.Namespace, console: Console) -> Result:
         outputs = module.run(inputs)
     if given.output is not None:
         packed = io.BytesIO()
-        np.savez(packed, **outputs)  # type: ignore[arg-type]
+        np.savez(packed, allow_pickle=False, **outputs)
         publish(packed.getvalue(), given.output)
     found = {name: summary(array) for name, array in outputs.items()}
     rows = [(name, ", ".join(f"{key} {value}" for key, value in one.items())) for name, one in found.items()]

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from cuvil_core.errors import SizeError
+from cuvil_core.ir.bounds import extremum_bounds, quotient_bounds
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MAX_TERMS = 128
@@ -353,29 +354,8 @@ def _atom_bounds(atom: Atom, ranges: Ranges) -> tuple[int | None, int | None]:
     if isinstance(atom, Symbol):
         return ranges.get(atom.name, (1, None))
     if isinstance(atom, FloorDiv):
-        return _quotient_bounds(atom.numerator.bounds(ranges), atom.denominator.bounds(ranges))
-    return _extremum_bounds(atom.kind, [operand.bounds(ranges) for operand in atom.operands])
-
-
-def _extremum_bounds(kind: str, parts: list[tuple[int | None, int | None]]) -> tuple[int | None, int | None]:
-    """max: the greatest known lower end, and an upper end only when all have one; min the other way round."""
-    lows = [low for low, _ in parts if low is not None]
-    highs = [high for _, high in parts if high is not None]
-    if kind == "max":
-        return max(lows, default=None), max(highs) if len(highs) == len(parts) else None
-    return min(lows) if len(lows) == len(parts) else None, min(highs, default=None)
-
-
-def _quotient_bounds(
-    numerator: tuple[int | None, int | None], denominator: tuple[int | None, int | None]
-) -> tuple[int | None, int | None]:
-    low, high = numerator
-    least, greatest = denominator
-    if least is None or least <= 0:
-        return None, None
-    lower = None if low is None else (low // least if low < 0 else (0 if greatest is None else low // greatest))
-    upper = None if high is None else (high // least if high >= 0 else (-1 if greatest is None else high // greatest))
-    return lower, upper
+        return quotient_bounds(atom.numerator.bounds(ranges), atom.denominator.bounds(ranges))
+    return extremum_bounds(atom.kind, [operand.bounds(ranges) for operand in atom.operands])
 
 
 @lru_cache(maxsize=1 << 14)

@@ -34,6 +34,7 @@ class Metrics:
 
     def __init__(self, settings: ServingSettings) -> None:
         """Label everything with the model and its revision."""
+        # The function has no annotations in its library; it only sets a switch of the process.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         own = ("model", "revision")

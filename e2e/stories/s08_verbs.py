@@ -1,6 +1,7 @@
 """Story 8: what was rolled back does not start again by itself; reverting is immediate; each verb does what it says."""
 
 import time
+from collections.abc import Callable
 
 from e2e.stories.access import Object, StoryError
 from e2e.stories.s04_erring_version import ERRING
@@ -49,9 +50,9 @@ def _verbs(world: World, namespace: str, kind: str, stable: str) -> list[str]:
     """Each verb, in the phases in which it means something and in one in which it does not."""
     told = []
 
-    def give(verb: str, revision: str, what: str, test: object, seconds: float = 60) -> Object:
+    def give(verb: str, revision: str, what: str, test: Callable[[Object], object], seconds: float = 60) -> Object:
         world.command(NAME, namespace, f"{verb}@{revision}#{verb}-{time.monotonic_ns()}")
-        status = world.wait_status(NAME, namespace, f"{what} after {verb}", test, seconds)  # type: ignore[arg-type]
+        status = world.wait_status(NAME, namespace, f"{what} after {verb}", test, seconds)
         told.append(f"{verb}: {what}")
         return status
 

@@ -14,7 +14,11 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 from cuvil_operator.api.values import TextForm
 
-T = TypeVar("T")
+if typing.TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+K = TypeVar("K")
 
 
 class SpecError(ValueError):
@@ -29,7 +33,7 @@ def read(cls: type[T], raw: object, where: str, *, strict: bool = True) -> T:
     """
     if not isinstance(raw, Mapping):
         raise SpecError(f"{where}: expected an object, found {type(raw).__name__}")
-    known = {camel(one.name): one for one in fields(cls)}  # type: ignore[arg-type]
+    known = {camel(one.name): one for one in fields(cls)}
     unknown = sorted(set(raw) - set(known)) if strict else []
     if unknown:
         raise SpecError(f"{where}.{unknown[0]}: no such field; {where} has {', '.join(known)}")
@@ -39,10 +43,10 @@ def read(cls: type[T], raw: object, where: str, *, strict: bool = True) -> T:
     )
 
 
-def write(value: object) -> dict[str, Any]:
+def write(value: "DataclassInstance") -> dict[str, Any]:
     """Give the dict of a dataclass; None and empty lists and maps are left out: equal values give equal dicts."""
     hints = _hints(typing.cast(Hashable, type(value)))
-    pairs = ((camel(one.name), _write(hints[one.name], getattr(value, one.name))) for one in fields(value))  # type: ignore[arg-type]
+    pairs = ((camel(one.name), _write(hints[one.name], getattr(value, one.name))) for one in fields(value))
     return {key: written for key, written in pairs if written is not None and written != [] and written != {}}
 
 
@@ -116,7 +120,7 @@ def _read_scalar(kinds: tuple[type, ...], raw: object, where: str) -> Any:
     raise SpecError(f"{where}: expected {names}, found {type(raw).__name__} {raw!r}")
 
 
-def _expect(kind: type[T], raw: object, where: str) -> T:
+def _expect(kind: type[K], raw: object, where: str) -> K:
     if isinstance(raw, kind):
         return raw
     raise SpecError(f"{where}: expected {kind.__name__}, found {type(raw).__name__}")
@@ -133,7 +137,7 @@ def _write(hint: Any, value: Any) -> Any:
         return [_write(arguments[0], one) for one in value]
     if origin is Mapping:
         return {key: _write(arguments[1], one) for key, one in value.items()}
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         return write(value)
     return value.value if isinstance(value, Enum) else value
 

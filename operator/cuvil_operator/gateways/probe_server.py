@@ -1,12 +1,13 @@
 """The controller's own HTTP doors: liveness, readiness, metrics."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 Check = Callable[[], str]
 """Gives one sentence of what is wrong, or nothing."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 async def serve_probes(port: int, live: Check, ready: Check) -> web.AppRunner:
@@ -24,7 +25,7 @@ async def serve_metrics(port: int, registry: CollectorRegistry, refresh: Callabl
     return await _serve(port, {"/metrics": scrape})
 
 
-def _probe(check: Check) -> Callable[[web.Request], "object"]:
+def _probe(check: Check) -> Handler:
     async def answer(request: web.Request) -> web.Response:
         fault = check()
         return web.Response(text=fault or "ok", status=503 if fault else 200)
@@ -32,10 +33,10 @@ def _probe(check: Check) -> Callable[[web.Request], "object"]:
     return answer
 
 
-async def _serve(port: int, paths: dict[str, Callable[[web.Request], object]]) -> web.AppRunner:
+async def _serve(port: int, paths: dict[str, Handler]) -> web.AppRunner:
     app = web.Application()
     for path, handler in paths.items():
-        app.router.add_get(path, handler)  # type: ignore[arg-type]
+        app.router.add_get(path, handler)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, port=port).start()
