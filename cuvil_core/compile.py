@@ -135,11 +135,12 @@ def facts_of(graph: Graph, programs: Mapping[str, Program], variants: tuple[Vari
     return {
         "ops": len([op for op in graph.ops if op.name != "constant"]),
         "kernels": len(best.kernels),
-        "launches": len(best.statements),
+        "launches": len(best.launches),
         "weight_bytes": len(best.weights),
         "arena_bytes_at_least": arena_bytes(best, {symbol.name: symbol.least for symbol in graph.symbols}),
         "arena_bytes_at_most": _arena_at_most(best, bounds),
         "guards": [*map(str, graph.guards), f"that all sizes stay below {LARGEST} bytes"],
+        "asserts": [one.text for one in best.asserts],
         "symbols": [symbol.name for symbol in graph.symbols],
         "bounds": bounds,
         "variants": {variant.name: list(variant.flags) for variant in variants},

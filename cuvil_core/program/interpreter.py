@@ -4,16 +4,29 @@ Temporaries lie in one arena at their planned offsets, filled with NaN bytes bef
 write, or two live buffers that overlap, change the result.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from cuvil_core.errors import InputError, InternalError
+from cuvil_core.kernel_ir import Kernel
 from cuvil_core.kernel_ir.interpreter import interpret as interpret_kernel
 from cuvil_core.kernel_ir.interpreter import memory_dtype
 from cuvil_core.program.memory import lifetimes, offsets, rounded
-from cuvil_core.program.types import Buffer, Program, Role
+from cuvil_core.program.types import (
+    Assert,
+    Branch,
+    Buffer,
+    Carried,
+    Carry,
+    Launch,
+    Loop,
+    Program,
+    Role,
+    Statement,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 POISON = 0xFF
@@ -23,26 +36,73 @@ POISON = 0xFF
 def interpret(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Output name → array, in memory dtypes (bool as uint8, bfloat16 as uint16).
 
-    Raises InputError when a guard is broken, InternalError when a launch leaves its buffers.
+    Raises InputError when a guard or an assert is broken, InternalError when a launch leaves its buffers.
     """
     symbols = bind(program, inputs)
     for guard in program.guards:
         if not guard.holds(symbols):
             raise InputError(f"The inputs' shapes break the condition {guard}; change them.")
     buffers = _allocate(program, inputs, symbols)
-    kernels = {one.kernel.name: one.kernel for one in program.kernels}
-    for launch in program.statements:
-        kernel = kernels[launch.kernel]
-        arguments = {
-            parameter.name: buffers[name] for parameter, name in zip(kernel.buffers, launch.arguments, strict=True)
-        }
-        interpret_kernel(kernel, arguments, symbols)
+    _Run(program, symbols, buffers).all(program.statements)
     found: dict[str, Array] = {}
     for buffer in program.of_role(Role.OUTPUT):
         port = program.outputs[buffer.position]
         shape = tuple(extent.evaluate(symbols) for extent in port.type.shape)
         found[port.name] = buffers[buffer.name].reshape(shape)
     return found
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call: the bytes that each name stands for at present."""
+
+    program: Program
+    symbols: Mapping[str, int]
+    buffers: dict[str, Array]
+    kernels: dict[str, Kernel] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kernels = {one.kernel.name: one.kernel for one in self.program.kernels}
+
+    def all(self, statements: Iterable[Statement]) -> None:
+        """Run statements in a row."""
+        for one in statements:
+            match one:
+                case Launch():
+                    self._launch(one)
+                case Assert():
+                    if not self._element(one.condition):
+                        raise InputError(f"The inputs' values break the condition {one.text}; change them.")
+                case Branch():
+                    self.all(one.then if self._element(one.condition) else one.otherwise)
+                case Loop():
+                    self._loop(one)
+
+    def _launch(self, launch: Launch) -> None:
+        kernel = self.kernels[launch.kernel]
+        pairs = zip(kernel.buffers, launch.arguments, strict=True)
+        interpret_kernel(kernel, {parameter.name: self.buffers[name] for parameter, name in pairs}, self.symbols)
+
+    def _loop(self, loop: Loop) -> None:
+        turns = self._element(loop.turns) if isinstance(loop.turns, str) else loop.turns.evaluate(self.symbols)
+        turn = 0
+        while turn < turns and (loop.condition is None or self._element(loop.condition)):
+            if loop.counter is not None:
+                self.buffers[loop.counter][0] = turn
+            self.all(loop.body)
+            for pair in loop.carried:
+                self._carry(pair)
+            turn += 1
+
+    def _carry(self, pair: Carried) -> None:
+        current, following = self.buffers[pair.current], self.buffers[pair.following]
+        if pair.how is Carry.SWAP:
+            self.buffers |= {pair.current: following, pair.following: current}
+        else:
+            current[:] = following
+
+    def _element(self, name: str) -> int:
+        return int(self.buffers[name][0])
 
 
 def bind(program: Program, inputs: Mapping[str, Array]) -> dict[str, int]:

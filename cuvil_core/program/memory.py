@@ -1,6 +1,7 @@
 """Where temporaries lie in the arena: order and interference are fixed at compile time, offsets follow the symbols.
 
-A buffer lives from the first statement that touches it to the last. Buffers whose lives overlap never share a byte.
+A buffer lives from the first statement that touches it to the last; one that a loop and something outside of it touch
+lives as long as the loop, since the next turn may need it. Buffers whose lives overlap never share a byte.
 `offsets` is the greedy best fit of Pisarchyk & Lee (arXiv 2001.03288); the difference: the order is chosen once, at
 nominal sizes, so that the emitted program needs no sort and equal symbols give equal offsets on every machine.
 """
@@ -8,7 +9,7 @@ nominal sizes, so that the emitted program needs no sort and equal symbols give 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuvil_core.program.types import Buffer, Program, Role
+from cuvil_core.program.types import Assert, Branch, Buffer, Launch, Loop, Program, Role, Statement
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""
@@ -40,18 +41,78 @@ def rounded(size: int) -> int:
 
 def lifetimes(program: Program, bounds: Mapping[str, tuple[int, int]] | None = None) -> tuple[Lifetime, ...]:
     """Give the temporaries in the order in which the arena places them: largest nominal size first."""
-    touched: dict[str, list[int]] = {}
-    for position, statement in enumerate(program.statements):
-        for name in statement.arguments:
-            touched.setdefault(name, []).append(position)
+    spans = _Spans.of(program)
     limits = bounds or {}
     nominal = {name: min(limits.get(name, (1, NOMINAL))[1], 4 * NOMINAL) for name in program.symbols}
     lives = [
-        Lifetime(one, min(touched[one.name]), max(touched[one.name]))
+        Lifetime(one, *spans.of_buffer[one.name])
         for one in program.buffers
-        if one.role is Role.TEMPORARY and one.name in touched
+        if one.role is Role.TEMPORARY and one.name in spans.of_buffer
     ]
     return tuple(sorted(lives, key=lambda life: (-life.buffer.bytes.evaluate(nominal), life.first, life.buffer.name)))
+
+
+@dataclass(slots=True)
+class _Spans:
+    """First and last place at which each buffer's bytes are its own; a loop takes a place before and one after it."""
+
+    of_buffer: dict[str, tuple[int, int]]
+    loops: list[tuple[int, int]]
+    """Inner ones first."""
+    end: int = 0
+
+    @staticmethod
+    def of(program: Program) -> "_Spans":
+        spans = _Spans({}, [])
+        spans._walk(program.statements)
+        before: dict[str, tuple[int, int]] = {}
+        while before != spans.of_buffer:
+            before = dict(spans.of_buffer)
+            spans._cover_loops()
+            for pair in program.swaps:  # either may hold what the other's name stands for
+                both = spans._joined(pair.current, pair.following)
+                spans.of_buffer |= dict.fromkeys((pair.current, pair.following), both)
+        return spans
+
+    def _walk(self, statements: Sequence[Statement]) -> None:
+        for one in statements:
+            begin = self.end
+            self.end += 1
+            match one:
+                case Launch():
+                    self._touch(begin, *one.arguments)
+                case Assert():
+                    self._touch(begin, one.condition)
+                case Branch():
+                    self._touch(begin, one.condition)
+                    self._walk((*one.then, *one.otherwise))
+                case Loop():
+                    self._loop(one, begin)
+
+    def _loop(self, loop: Loop, begin: int) -> None:
+        self._walk(loop.body)
+        held = [name for pair in loop.carried for name in (pair.current, pair.following)]
+        held += [name for name in (loop.condition, loop.counter) if name is not None]
+        self._touch(begin, *held, *([loop.turns] if isinstance(loop.turns, str) else []))
+        self._touch(self.end, *held)
+        self.loops.append((begin, self.end))
+        self.end += 1
+
+    def _touch(self, place: int, *names: str) -> None:
+        for name in names:
+            first, last = self.of_buffer.get(name, (place, place))
+            self.of_buffer[name] = min(first, place), max(last, place)
+
+    def _cover_loops(self) -> None:
+        for begin, end in self.loops:
+            for name, (first, last) in self.of_buffer.items():
+                inside = begin <= first and last <= end
+                if not inside and first <= end and begin <= last:
+                    self.of_buffer[name] = min(first, begin), max(last, end)
+
+    def _joined(self, one: str, other: str) -> tuple[int, int]:
+        (a, b), (c, d) = self.of_buffer[one], self.of_buffer[other]
+        return min(a, c), max(b, d)
 
 
 def offsets(lives: Sequence[Lifetime], sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:

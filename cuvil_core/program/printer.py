@@ -1,10 +1,12 @@
-"""A program as text: ports, buffers, launches; kernels by name, their bodies are printed by kernel_ir."""
+"""A program as text: ports, buffers, statements; kernels by name, their bodies are printed by kernel_ir."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from cuvil_core.program.types import Buffer, Launch, Program, Role
+from cuvil_core.program.types import Assert, Branch, Buffer, Launch, Loop, Program, Role, Statement
 
 _WORD = {Role.INPUT: "input", Role.OUTPUT: "output", Role.WEIGHT: "weight", Role.TEMPORARY: "arena"}
+Line = tuple[Statement, str]
+"""A statement and a line of its text; the first line of a statement names all that it touches itself."""
 
 
 def print_program(program: Program) -> str:
@@ -19,11 +21,11 @@ def _lines(program: Program) -> Iterator[str]:
     for port in program.outputs:
         yield f"  output {port.name}: {port.type}"
     for position, guard in enumerate(program.guards):
-        yield f"  assert {position}: {guard}"
+        yield f"  guard {position}: {guard}"
     for buffer in program.buffers:
         yield f"  {print_buffer(buffer)}"
-    for launch in program.statements:
-        yield f"  {print_launch(launch)}"
+    for _, line in statement_lines(program.statements):
+        yield f"  {line}"
     yield "}"
 
 
@@ -33,7 +35,38 @@ def print_buffer(buffer: Buffer) -> str:
     return f"buffer {buffer.name}: {_WORD[buffer.role]} {buffer.dtype}[{buffer.size}]{where}"
 
 
-def print_launch(launch: Launch) -> str:
-    """`launch k1_conv(t0, w1, t2)  # origin`."""
-    origin = f"  # {launch.origin}" if launch.origin else ""
-    return f"launch {launch.kernel}({', '.join(launch.arguments)}){origin}"
+def statement_lines(statements: Iterable[Statement]) -> Iterator[Line]:
+    """Give each statement's lines: `launch k1_conv(t0, w1, t2)  # origin`, blocks of branches and loops indented."""
+    for one in statements:
+        match one:
+            case Launch():
+                yield one, f"launch {one.kernel}({', '.join(one.arguments)}){_origin(one.origin)}"
+            case Assert():
+                yield one, f"assert {one.condition}: {one.text}"
+            case Branch():
+                yield one, f"if {one.condition} {{{_origin(one.origin)}"
+                yield from _indented(one.then)
+                if one.otherwise:
+                    yield one, "} else {"
+                    yield from _indented(one.otherwise)
+                yield one, "}"
+            case Loop():
+                yield one, f"{_head(one)} {{{_origin(one.origin)}"
+                yield from _indented(one.body)
+                yield one, "}"
+
+
+def _head(loop: Loop) -> str:
+    parts = [f"repeat {loop.turns}"]
+    parts += [f"while {loop.condition}"] if loop.condition is not None else []
+    parts += [f"count {loop.counter}"] if loop.counter is not None else []
+    parts += [f"{one.how.value} {one.current} <- {one.following}" for one in loop.carried]
+    return " ".join(parts)
+
+
+def _indented(statements: Iterable[Statement]) -> Iterator[Line]:
+    return ((one, f"  {line}") for one, line in statement_lines(statements))
+
+
+def _origin(text: str) -> str:
+    return f"  # {text}" if text else ""

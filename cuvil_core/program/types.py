@@ -1,8 +1,11 @@
-"""The words of a program: buffers, launches, assertions."""
+"""The words of a program: buffers; launches, branches, loops, asserts."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
 from cuvil_core.ir import Dim, DType, Guard, TensorType
 from cuvil_core.kernel_ir import Kernel, Schedule
@@ -58,6 +61,77 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """One of two runs of statements, by element 0 of a bool or integer buffer: not 0 takes the first."""
+
+    condition: str
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+    origin: str = ""
+
+
+class Carry(Enum):
+    """How what a turn of a loop made becomes what the next one reads."""
+
+    COPY = "copy"
+    SWAP = "swap"
+    """The two buffers change places, so nothing is moved; temporaries of one size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A value from turn to turn: the body reads `current` and writes `following`.
+
+    Before the loop `current` holds the start; after it, what the last turn made. Values updated in place need none of
+    this.
+    """
+
+    current: str
+    following: str
+    how: Carry = Carry.SWAP
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Runs the body once a turn, until all turns are done or the condition is 0 before one of them.
+
+    Names written in the body stand for their bytes of the present turn: what the next turn needs is carried.
+    """
+
+    turns: Dim | str
+    """How many at most; a name is an int64 buffer whose element 0 is read once, at the entry, negative as 0."""
+    body: tuple[Statement, ...]
+    carried: tuple[Carried, ...] = ()
+    condition: str | None = None
+    """A bool or integer buffer, set before the loop and, as a rule, in the body."""
+    counter: str | None = None
+    """An int64 buffer that holds 0, 1, … during the turns."""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """Ends the call when element 0 of a bool or integer buffer is 0; assert i of a program gives code 1 + i."""
+
+    condition: str
+    text: str
+    """What must hold of the caller's values, for the error's sentence."""
+
+
+Statement: TypeAlias = Launch | Branch | Loop | Assert
+
+
+def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Give every statement, those inside branches and loops after the one that holds them."""
+    for one in statements:
+        yield one
+        if isinstance(one, Branch):
+            yield from walk((*one.then, *one.otherwise))
+        elif isinstance(one, Loop):
+            yield from walk(one.body)
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """An input or output as the caller sees it: logical and row-major."""
 
@@ -78,7 +152,7 @@ class Program:
     """Checked once, at the entry; guard i that fails gives code 1 + i."""
     buffers: tuple[Buffer, ...]
     kernels: tuple[ScheduledKernel, ...]
-    statements: tuple[Launch, ...]
+    statements: tuple[Statement, ...]
     weights: bytes
     """The weight segment; every WEIGHT buffer is a slice of it."""
 
@@ -93,3 +167,23 @@ class Program:
     def of_role(self, role: Role) -> Iterator[Buffer]:
         """Give the buffers of one owner, in order."""
         return (one for one in self.buffers if one.role is role)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """All launches, also those inside branches and loops, in the order of the text."""
+        return tuple(one for one in walk(self.statements) if isinstance(one, Launch))
+
+    @property
+    def asserts(self) -> tuple[Assert, ...]:
+        """All asserts, in the same order."""
+        return tuple(one for one in walk(self.statements) if isinstance(one, Assert))
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """All loops, in the same order."""
+        return tuple(one for one in walk(self.statements) if isinstance(one, Loop))
+
+    @property
+    def swaps(self) -> tuple[Carried, ...]:
+        """All pairs of buffers that change places."""
+        return tuple(pair for loop in self.loops for pair in loop.carried if pair.how is Carry.SWAP)

@@ -1,7 +1,7 @@
 """A Program as C: kernels in several files, and one file with the functions of `cuvil.h`.
 
-The host file holds sizes and guards as expressions over the symbols, the plan of the arena as tables, and one line a
-launch. Compiled with CUVIL_PROFILE it also counts nanoseconds a launch.
+The host file holds sizes and guards as expressions over the symbols, the plan of the arena as tables, and the
+statements in turn. Compiled with CUVIL_PROFILE it also counts nanoseconds a launch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from cuvil_core.codegen.c.dims import dim_text
 from cuvil_core.codegen.c.kernels import PRELUDE, emit_kernel, prototypes
 from cuvil_core.codegen.c.program_arena import arena_text
+from cuvil_core.codegen.c.program_run import run_text
 from cuvil_core.codegen.c.program_sizes import checked_sizes, dims_of
-from cuvil_core.program import Launch, Program, Role, lifetimes
+from cuvil_core.program import Program
 
 UNIT_BYTES = 48 << 10
 """Text of kernels a file, about: small enough that all cores have work, large enough that headers do not dominate."""
@@ -29,7 +30,7 @@ def host_text(program: Program) -> str:
     """The file with `cuvil_prepare` and `cuvil_run`."""
     symbols = {name: f"symbols[{position}]" for position, name in enumerate(program.symbols)}
     parts = [PRELUDE, *(prototypes(one.kernel) for one in program.kernels), arena_text(program, symbols)]
-    parts += [_prepare(program, symbols), _run(program), _profile(program), _version()]
+    parts += [_prepare(program, symbols), run_text(program, symbols), _profile(program), _version()]
     return "\n".join(parts)
 
 
@@ -68,67 +69,10 @@ def _prepare(program: Program, symbols: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _run(program: Program) -> str:
-    lines = [
-        "int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const *outputs,",
-        "                  const void *weights, void *arena, cuvil_pool *pool)",
-        "{",
-        "    (void)symbols, (void)inputs, (void)outputs, (void)weights, (void)arena;",
-        "    int64_t offsets[PLACES];",
-        "    recall_offsets(symbols, offsets);",
-        "    if (pool) pool->enter(pool);",
-    ]
-    pointers = _pointers(program)
-    by_name = {one.kernel.name: one.kernel for one in program.kernels}
-    for position, statement in enumerate(program.statements):
-        lines += _launch(program, statement, position, pointers, by_name[statement.kernel].symbols)
-    lines += ["    if (pool) pool->leave(pool);", "    return 0;", "}"]
-    return "\n".join(lines) + "\n"
-
-
-def _pointers(program: Program) -> dict[str, str]:
-    """Buffer name → C expression of its address."""
-    found, place = {}, {life.buffer.name: at for at, life in enumerate(lifetimes(program))}
-    for buffer in program.buffers:
-        match buffer.role:
-            case Role.INPUT:
-                found[buffer.name] = f"(void *)inputs[{buffer.position}]"
-            case Role.OUTPUT:
-                found[buffer.name] = f"outputs[{buffer.position}]"
-            case Role.WEIGHT:
-                found[buffer.name] = f"(char *)weights + INT64_C({buffer.position})"
-            case Role.TEMPORARY:
-                if buffer.name in place:
-                    found[buffer.name] = f"(char *)arena + offsets[{place[buffer.name]}]"
-    return found
-
-
-def _launch(
-    program: Program, launch: Launch, position: int, pointers: dict[str, str], names: tuple[str, ...]
-) -> Iterator[str]:
-    addresses = ", ".join(pointers[name] for name in launch.arguments)
-    values = ", ".join(f"symbols[{program.symbols.index(name)}]" for name in names) or "0"
-    kernel = launch.kernel
-    yield f"    {{ /* {_comment(launch.origin)} */"
-    yield f"        void *const buffers[] = {{{addresses}}};"
-    yield f"        const int64_t values[] = {{{values}}};"
-    yield f"        PROFILE_BEGIN({position})"
-    yield f"        const int64_t units = {kernel}_units(values), work = {kernel}_work(values);"
-    yield f"        cuvil_launch_kernel(pool, {kernel}, buffers, values, units, work);"
-    yield f"        PROFILE_END({position})"
-    yield "    }"
-
-
-def _comment(text: str) -> str:
-    """Node names come from the model file: keep what cannot end a comment or a line."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._:+-") else "_" for c in text)
-    return plain[:120]
-
-
 def _profile(program: Program) -> str:
     return (
         "#ifdef CUVIL_PROFILE\n"
-        f"CUVIL_EXPORT int64_t *cuvil_profile(int64_t *count) {{ *count = {len(program.statements)}; "
+        f"CUVIL_EXPORT int64_t *cuvil_profile(int64_t *count) {{ *count = {len(program.launches)}; "
         "return profile_ns; }\n"
         "#endif\n"
     )

@@ -11,8 +11,9 @@ EXACT = 62
 
 
 def dims_of(program: Program) -> list[Dim]:
-    """Every distinct dim that a call evaluates: sizes in bytes, guards, output extents."""
+    """Every distinct dim that a call evaluates: sizes in bytes, turns of loops, guards, output extents."""
     found = [buffer.bytes for buffer in program.buffers]
+    found += [loop.turns for loop in program.loops if isinstance(loop.turns, Dim)]
     found += [extent for port in program.outputs for extent in port.type.shape]
     for guard in program.guards:
         found += [guard.left, guard.right]
