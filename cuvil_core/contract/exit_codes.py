@@ -33,8 +33,3 @@ class ExitCode(IntEnum):
     """Network, registry or disk failed; the same inputs may succeed later."""
     INTERNAL = 70
     """A fault of Cuvil itself."""
-
-    @property
-    def retryable(self) -> bool:
-        """True where the same inputs may succeed later."""
-        return self is ExitCode.INFRASTRUCTURE

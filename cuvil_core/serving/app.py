@@ -10,13 +10,13 @@ from typing import Any
 
 from aiohttp import web
 
-from cuvil_core.contract import ServingSettings
+from cuvil_core.contract import RequestOutcome, ServingSettings
 from cuvil_core.errors import CuvilError, InputError
 from cuvil_core.runtime import CuvilModule
 from cuvil_core.serving import protocol
 from cuvil_core.serving.engine import Engine, QueueFullError, nonfinite
 from cuvil_core.serving.logs import say
-from cuvil_core.serving.metrics import Metrics, Outcome
+from cuvil_core.serving.metrics import Metrics
 from cuvil_core.version import VERSION
 
 JSON_LENGTH = "Inference-Header-Content-Length"
@@ -132,33 +132,33 @@ class Service:
         self.metrics.count(outcome, time.perf_counter() - started)
         return response
 
-    async def _answer(self, request: web.Request) -> tuple[web.Response, Outcome]:
+    async def _answer(self, request: web.Request) -> tuple[web.Response, RequestOutcome]:
         """Answer, and say how it ended; nothing but a cancelled connection escapes."""
         if (stranger := self._stranger(request)) is not None:
-            return stranger, Outcome.CLIENT_ERROR
+            return stranger, RequestOutcome.CLIENT_ERROR
         if self.module is None:
-            return _failure(503, f"model {self.settings.model!r} is still loading; try again"), Outcome.REJECTED
+            return _failure(503, f"model {self.settings.model!r} is still loading; try again"), RequestOutcome.REJECTED
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await request.read()
-            return await self._compute(self.module, request, body), Outcome.OK
+            return await self._compute(self.module, request, body), RequestOutcome.OK
         except InputError as fault:
-            return _failure(400, str(fault)), Outcome.CLIENT_ERROR
+            return _failure(400, str(fault)), RequestOutcome.CLIENT_ERROR
         except QueueFullError:
             sentence = f"{self.settings.queue} requests wait already; try again later or on another replica"
-            return _failure(429, sentence, {"Retry-After": "1"}), Outcome.REJECTED
+            return _failure(429, sentence, {"Retry-After": "1"}), RequestOutcome.REJECTED
         except TimeoutError:
-            return _failure(408, f"the body did not arrive within {BODY_SECONDS:g} s"), Outcome.CLIENT_ERROR
+            return _failure(408, f"the body did not arrive within {BODY_SECONDS:g} s"), RequestOutcome.CLIENT_ERROR
         except web.HTTPRequestEntityTooLarge as fault:
-            return _failure(413, f"the body is larger than allowed: {fault.text}"), Outcome.CLIENT_ERROR
+            return _failure(413, f"the body is larger than allowed: {fault.text}"), RequestOutcome.CLIENT_ERROR
         except (web.HTTPException, ConnectionError, web.RequestPayloadError) as fault:
-            return _failure(400, f"the body cannot be read: {fault}"), Outcome.CLIENT_ERROR
+            return _failure(400, f"the body cannot be read: {fault}"), RequestOutcome.CLIENT_ERROR
         except CuvilError as fault:
             say(logging.ERROR, str(fault), reason=fault.reason, model=self.settings.model)
-            return _failure(500, str(fault)), Outcome.ERROR
+            return _failure(500, str(fault)), RequestOutcome.ERROR
         except Exception as fault:
             say(logging.ERROR, "an inference request failed", fault=fault, model=self.settings.model)
-            return _failure(500, "the server failed on this request; its log says why"), Outcome.ERROR
+            return _failure(500, "the server failed on this request; its log says why"), RequestOutcome.ERROR
 
     async def _compute(self, module: CuvilModule, request: web.Request, body: bytes) -> web.Response:
         json_length, coding = request.headers.get(JSON_LENGTH), _coding(request.headers.get("Accept-Encoding", ""))

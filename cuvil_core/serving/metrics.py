@@ -1,6 +1,4 @@
-"""What a serving pod counts. The names are those of docs/decisions/0002; rules and dashboards read them."""
-
-from enum import StrEnum
+"""What a serving pod counts, under the contract's names."""
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -14,19 +12,10 @@ from prometheus_client import (
     generate_latest,
 )
 
-from cuvil_core.contract import ServingSettings
+from cuvil_core.contract import RequestOutcome, ServingMetric, ServingSettings
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds."""
-
-
-class Outcome(StrEnum):
-    """How a request ended. `error` and `rejected` count against the error objective."""
-
-    OK = "ok"
-    CLIENT_ERROR = "client_error"
-    ERROR = "error"
-    REJECTED = "rejected"
 
 
 class Metrics:
@@ -39,27 +28,29 @@ class Metrics:
         self.registry = CollectorRegistry()
         own = ("model", "revision")
         values = (settings.model, settings.revision)
-        requests = Counter("cuvil_requests", "Inference requests answered.", (*own, "outcome"), registry=self.registry)
+        requests = Counter(
+            ServingMetric.REQUESTS, "Inference requests answered.", (*own, "outcome"), registry=self.registry
+        )
         duration = Histogram(
-            "cuvil_request_duration_seconds",
+            ServingMetric.DURATION,
             "From the request's headers to its answer; outcomes ok and error.",
             own,
             buckets=tuple(sorted({*BUCKETS, settings.threshold_seconds})),
             registry=self.registry,
         )
-        queue = Gauge("cuvil_queue_length", "Requests that wait for the model.", own, registry=self.registry)
-        strange = Counter("cuvil_nonfinite_outputs", "Requests with NaN or Inf.", own, registry=self.registry)
-        self._requests = {outcome: requests.labels(*values, outcome) for outcome in Outcome}
+        queue = Gauge(ServingMetric.QUEUE_LENGTH, "Requests that wait for the model.", own, registry=self.registry)
+        strange = Counter(ServingMetric.NON_FINITE, "Requests with NaN or Inf.", own, registry=self.registry)
+        self._requests = {outcome: requests.labels(*values, outcome) for outcome in RequestOutcome}
         self._duration = duration.labels(*values)
         self.queue = queue.labels(*values)
         self.nonfinite = strange.labels(*values)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
 
-    def count(self, outcome: Outcome, seconds: float) -> None:
+    def count(self, outcome: RequestOutcome, seconds: float) -> None:
         """Count an answered request; only ok and error have a duration, since only they ran the model."""
         self._requests[outcome].inc()
-        if outcome in (Outcome.OK, Outcome.ERROR):
+        if outcome in (RequestOutcome.OK, RequestOutcome.ERROR):
             self._duration.observe(seconds)
 
     def exposition(self) -> tuple[bytes, str]:

@@ -113,14 +113,12 @@ class Reason(StrEnum):
     RESOLVED = "Resolved"
     COMPILING = "Compiling"
     COMPILED = "Compiled"
-    COMPILE_REUSED = "CompileReused"
     VALIDATING = "Validating"
     VALIDATED = "Validated"
     WAITING_FOR_NODE = "WaitingForNode"
     RECORDING_REVISION = "RecordingRevision"
     RETRY_LATER = "RetryLater"
     RETRYING = "Retrying"
-    JOB_CANCELLED = "JobCancelled"
     # how a Job ended; one for each exit code
     BAD_COMMAND = "BadCommand"
     BAD_MODEL = "BadModel"
@@ -154,7 +152,6 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     DELETING = "Deleting"
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
-    COLLECTING = "Collecting"
     ACT_FAILED = "ActFailed"
     # analysis
     WITHIN_OBJECTIVES = "WithinObjectives"
@@ -184,7 +181,6 @@ class Reason(StrEnum):
     COMMAND_REFUSED = "CommandRefused"
     COMMAND_NO_OP = "CommandNoOp"
     COMMAND_MALFORMED = "CommandMalformed"
-    NOTHING_HERE = "NothingHere"
 
 
 class Verb(StrEnum):
@@ -208,13 +204,8 @@ class Gate(StrEnum):
 
 
 class Metric(StrEnum):
-    """Names of time series. The first five are written by serving pods, the rest by the controller."""
+    """Time series that the controller writes; those of serving pods are the contract's ServingMetric."""
 
-    REQUESTS = "cuvil_requests_total"
-    DURATION = "cuvil_request_duration_seconds"
-    DURATION_BUCKET = "cuvil_request_duration_seconds_bucket"
-    QUEUE_LENGTH = "cuvil_queue_length"
-    NON_FINITE = "cuvil_nonfinite_outputs_total"
     MODEL_WEIGHT = "cuvil_model_weight"
     """Gauge {namespace, model, revision, role}: actual share of the traffic, percent."""
     MODEL_PHASE = "cuvil_model_phase"
@@ -230,6 +221,9 @@ class Metric(StrEnum):
     RECONCILE = "cuvil_operator_reconcile_seconds"
     WRITES = "cuvil_operator_api_writes_total"
     QUEUE_DEPTH = "cuvil_operator_queue_depth"
+    LEADER = "cuvil_operator_leader"
+    WATCH_LAG = "cuvil_operator_watch_lag_seconds"
+    INFO = "cuvil_operator_info"
 
 
 class EventKind(Enum):

@@ -21,20 +21,20 @@ class Metrics:
             registry=self.registry,
         )
         self.writes = Counter(
-            Metric.WRITES.removesuffix("_total"),
+            Metric.WRITES,
             "Writes to the Kubernetes API.",
             ["kind", "verb", "result"],
             registry=self.registry,
         )
         self.queue_depth = Gauge(Metric.QUEUE_DEPTH, "CuvilModels that wait for a worker.", registry=self.registry)
         self.rollouts = Counter(
-            Metric.ROLLOUTS.removesuffix("_total"),
+            Metric.ROLLOUTS,
             "Rollouts that ended.",
             ["namespace", "model", "outcome"],
             registry=self.registry,
         )
         self.rollbacks = Counter(
-            Metric.ROLLBACKS.removesuffix("_total"),
+            Metric.ROLLBACKS,
             "Rollbacks by reason.",
             ["namespace", "model", "reason"],
             registry=self.registry,
@@ -60,14 +60,16 @@ class Metrics:
             ["namespace", "model", "revision", "reason"],
             registry=self.registry,
         )
-        self.leader = Gauge("cuvil_operator_leader", "1 while this process holds the Lease.", registry=self.registry)
+        self.leader = Gauge(Metric.LEADER, "1 while this process holds the Lease.", registry=self.registry)
         self.watch_lag = Gauge(
-            "cuvil_operator_watch_lag_seconds",
+            Metric.WATCH_LAG,
             "Age of the oldest change that a watch has not told.",
             ["resource"],
             registry=self.registry,
         )
-        Info("cuvil_operator", "Version of the controller.", registry=self.registry).info({"version": version})
+        Info(Metric.INFO.removesuffix("_info"), "Version of the controller.", registry=self.registry).info(
+            {"version": version}
+        )
 
     def count_write(self, kind: str, verb: str, done: bool) -> None:
         """Count one write to the API server: the gateway's meter."""

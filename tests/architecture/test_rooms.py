@@ -44,7 +44,7 @@ ROOMS = {
     "cuvil_operator.api": "",
     "cuvil_operator.facts": "cuvil_operator.api cuvil_operator.promql cuvil_core.contract",
     "cuvil_operator.settings": "cuvil_operator.facts",
-    "cuvil_operator.promql": "cuvil_operator.api",
+    "cuvil_operator.promql": "cuvil_operator.api cuvil_core.contract",
     "cuvil_operator.decide": "cuvil_operator.api cuvil_operator.facts cuvil_operator.promql cuvil_core.contract",
     "cuvil_operator.render": "cuvil_operator.api cuvil_operator.facts cuvil_operator.promql cuvil_core.contract",
     "cuvil_operator.status": "cuvil_operator.api cuvil_operator.facts",

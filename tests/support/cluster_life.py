@@ -123,10 +123,6 @@ class ClusterLife:
                 counted[revision] = counted.get(revision, 0) + 1
         return counted
 
-    def restart_process(self, pod: str) -> None:
-        """Play a container that was restarted in its pod: the counters begin again at 0."""
-        self.counters[pod] = Counters(self.counters[pod].revision)
-
     def _take_route(self, kind: str, route: Document) -> None:
         """The Gateway's controller takes each generation of a route at once."""
         meta = route["metadata"]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from cluster_life import ClusterLife
-from cuvil_operator.conventions import Metric
+from cuvil_core.contract import ServingMetric
 from cuvil_operator.gateways.protocols import QueryAnswer, QueryFailure, Series, SourceFault
 
 
@@ -30,7 +30,7 @@ class FakePrometheus:
         pods = {pod: one for pod, one in sorted(self.life.counters.items()) if one.revision == revision}
         series: list[Series] = []
         for pod, one in pods.items():
-            if Metric.DURATION_BUCKET in expression:
+            if ServingMetric.DURATION_BUCKET in expression:
                 whole = one.ok + one.error
                 series += [
                     self._series(whole - one.slow, pod=pod, le=f"{self.threshold:g}"),

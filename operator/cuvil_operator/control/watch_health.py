@@ -19,7 +19,6 @@ class WatchHealth:
         self._grace = grace
         self._told: dict[Resource, dict[str, str]] = {}
         self._owed: dict[Resource, dict[str, float]] = {}
-        self._last_event: dict[Resource, float] = {}
 
     def told(self, resource: Resource, uid: str, resource_version: str, deleted: bool) -> None:
         """Note an event of the watch: it pays the object's debt."""
@@ -29,7 +28,6 @@ class WatchHealth:
         else:
             versions[uid] = resource_version
         self._owed.get(resource, {}).pop(uid, None)
-        self._last_event[resource] = self._clock.monotonic()
 
     def compare(self, resource: Resource, listed: Iterable[ObjectStamp]) -> tuple[ObjectStamp, ...]:
         """Book the debts that a list shows; gives the objects whose present version the watch has not told."""
@@ -49,11 +47,6 @@ class WatchHealth:
         """Give the age of the oldest debt, seconds; 0 where the watch owes nothing."""
         owed = self._owed.get(resource)
         return self._clock.monotonic() - min(owed.values()) if owed else 0.0
-
-    def silence(self, resource: Resource) -> float | None:
-        """Give the seconds since the last event, None where there was none yet."""
-        last = self._last_event.get(resource)
-        return None if last is None else self._clock.monotonic() - last
 
     def dead(self) -> tuple[Resource, ...]:
         """Give the resources whose watch owes for longer than the grace."""

@@ -8,7 +8,7 @@ canary down.
 from dataclasses import replace
 from datetime import timedelta
 
-from cuvil_operator.api import CuvilModelStatus, GateStatus, QuarantineEntry, Rollback, StepStatus
+from cuvil_operator.api import CuvilModelStatus, GateStatus, OnNoData, QuarantineEntry, Rollback, StepStatus
 from cuvil_operator.conventions import EventKind, Gate, Phase, Reason
 from cuvil_operator.decide.look import Look, brief, noted
 from cuvil_operator.decide.plan import leaving, rolling_back, superseded, workload
@@ -66,7 +66,7 @@ def breach(look: Look) -> Decision | None:
         return _begin(look, "breach", reason_of(found.reason), found.message)
     rollout = look.spec.rollout
     blind = found.hold_since is not None and look.now - found.hold_since > rollout.progress_deadline
-    if blind and rollout.analysis.on_no_data.value == "Fail":
+    if blind and rollout.analysis.on_no_data is OnNoData.FAIL:
         message = f"no usable samples for {rollout.progress_deadline}, and onNoData is Fail: {found.message}"
         return _begin(look, "breach", Reason.NO_DATA_TOO_LONG, message)
     return None

@@ -137,5 +137,4 @@ class Observed:
     route: RouteSeen = field(default_factory=RouteSeen)
     canary_samples: Samples | None = None
     """Asked for while status names a canary."""
-    stable_samples: Samples | None = None
     nodes: GpuNodes = field(default_factory=GpuNodes)

@@ -65,7 +65,7 @@ class ObjectStamp:
 
 @dataclass(frozen=True, slots=True)
 class EventNote:
-    """One Event about one object; equal notes within an hour are counted on one Event, not written anew."""
+    """One Event about one object; an equal note within ten minutes is not written anew."""
 
     regarding: Document
     """The object that it is about: apiVersion, kind, metadata with namespace, name and uid are read."""

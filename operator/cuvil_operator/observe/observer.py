@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cuvil_operator import conventions as names
-from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, RevisionStatus, SpecError
+from cuvil_operator.api import CuvilModelSpec, CuvilModelStatus, SpecError
 from cuvil_operator.errors import GiveUpError
 from cuvil_operator.facts import GpuNodes, JobSeen, ModelKey, Observed, Platform, RevisionRecord, RouteSeen, Samples
 from cuvil_operator.gateways.failures import KubernetesDenied
@@ -80,10 +80,9 @@ class Observer:
         now = self._clock.now()
         spec, spec_error = _spec(document)
         status = _status(document)
-        read, canary, stable, nodes = await asyncio.gather(
+        read, canary, nodes = await asyncio.gather(
             self._read(key),
-            self._samples(key, status, spec, status.canary, now),
-            self._samples(key, status, spec, status.stable, now),
+            self._samples(key, status, spec, now),
             self._nodes(spec),
         )
         pods = serving_pods(read.model_pods)
@@ -106,7 +105,6 @@ class Observer:
             workloads=tuple(read_workload(one, pods) for one in read.deployments),
             route=_route(key, spec, read, pods),
             canary_samples=canary,
-            stable_samples=stable,
             nodes=nodes,
         )
         return Look(observed, document, _present(read))
@@ -144,16 +142,11 @@ class Observer:
         return sibling_records(found, document["metadata"]["uid"])
 
     async def _samples(
-        self,
-        key: ModelKey,
-        status: CuvilModelStatus,
-        spec: CuvilModelSpec | None,
-        role: RevisionStatus | None,
-        now: datetime,
+        self, key: ModelKey, status: CuvilModelStatus, spec: CuvilModelSpec | None, now: datetime
     ) -> Samples | None:
-        if role is None or spec is None or not is_due(status, spec, now):
+        if status.canary is None or spec is None or not is_due(status, spec, now):
             return None
-        return await read_samples(self._prometheus, self._clock, key, role.revision, spec)
+        return await read_samples(self._prometheus, self._clock, key, status.canary.revision, spec)
 
     async def _nodes(self, spec: CuvilModelSpec | None) -> GpuNodes:
         resource = names.gpu_resource(spec.target) if spec else None

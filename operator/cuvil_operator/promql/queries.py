@@ -4,7 +4,7 @@ No rate() and no increase(): both extrapolate; whole counts are subtracted by th
 folds the copies that two scrape jobs make of one pod; a sum would count every request twice.
 """
 
-from cuvil_operator.conventions import Metric
+from cuvil_core.contract import ServingMetric
 
 
 def requests(namespace: str, model: str, revision: str) -> str:
@@ -12,7 +12,7 @@ def requests(namespace: str, model: str, revision: str) -> str:
 
     max by (pod, outcome) (cuvil_requests_total{namespace="vision",model="resnet18",revision="3f2a…"})
     """
-    return f"max by (pod, outcome) ({Metric.REQUESTS}{_of(namespace, model, revision)})"
+    return f"max by (pod, outcome) ({ServingMetric.REQUESTS}{_of(namespace, model, revision)})"
 
 
 def durations(namespace: str, model: str, revision: str) -> str:
@@ -20,7 +20,7 @@ def durations(namespace: str, model: str, revision: str) -> str:
 
     The bound is not matched in the query: `le` is text, and `0.8`, `0.80` and `8e-01` are one bound in three spellings.
     """
-    return f"max by (pod, le) ({Metric.DURATION_BUCKET}{_of(namespace, model, revision)})"
+    return f"max by (pod, le) ({ServingMetric.DURATION_BUCKET}{_of(namespace, model, revision)})"
 
 
 def quoted(value: str) -> str:

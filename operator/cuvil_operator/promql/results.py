@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 from math import inf, isclose, isfinite
 from typing import Protocol
 
+from cuvil_core.contract import RequestOutcome
 from cuvil_operator.promql.reading import PodCounts, Reading, SourceState
 
-COUNTED = ("ok", "error", "rejected")
+COUNTED = (RequestOutcome.OK, RequestOutcome.ERROR, RequestOutcome.REJECTED)
 """Outcomes that the error objective is about; client_error is the caller's fault."""
-BREACHES = ("error", "rejected")
+BREACHES = (RequestOutcome.ERROR, RequestOutcome.REJECTED)
 GREATEST = 2.0**53
 """Above this a float no longer counts one by one."""
 

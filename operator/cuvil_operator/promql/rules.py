@@ -23,9 +23,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 
+from cuvil_core.contract import RequestOutcome, ServingMetric
 from cuvil_operator.api import Slo
 from cuvil_operator.conventions import GROUP, Metric
 from cuvil_operator.promql.queries import quoted
+from cuvil_operator.promql.results import BREACHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +112,15 @@ def burn_rate(burn: Burn, window: timedelta) -> Decimal:
 
 
 def _error_share(model: str, labels: dict[str, str], window: timedelta) -> Rule:
-    bad = _rate(f'{Metric.REQUESTS}{{{model},outcome=~"error|rejected"}}', window)
-    all_ = _rate(f'{Metric.REQUESTS}{{{model},outcome!="client_error"}}', window)
+    breaching = "|".join(BREACHES)
+    bad = _rate(f'{ServingMetric.REQUESTS}{{{model},outcome=~"{breaching}"}}', window)
+    all_ = _rate(f'{ServingMetric.REQUESTS}{{{model},outcome!="{RequestOutcome.CLIENT_ERROR}"}}', window)
     return _share(f"{RECORD_ERRORS}_rate{span(window)}", f"({bad} or 0 * {all_})", all_, labels)
 
 
 def _slow_share(model: str, labels: dict[str, str], window: timedelta, threshold: float) -> Rule:
-    all_ = _rate(f'{Metric.DURATION_BUCKET}{{{model},le="+Inf"}}', window)
-    within = _rate(f'{Metric.DURATION_BUCKET}{{{model},le=~"{_bounds(threshold)}"}}', window)
+    all_ = _rate(f'{ServingMetric.DURATION_BUCKET}{{{model},le="+Inf"}}', window)
+    within = _rate(f'{ServingMetric.DURATION_BUCKET}{{{model},le=~"{_bounds(threshold)}"}}', window)
     return _share(f"{RECORD_LATENCY}_rate{span(window)}", f"({all_} - {within})", all_, labels)
 
 

@@ -27,7 +27,7 @@ def test_a_quiet_watch_is_healthy() -> None:
     health.told(JOBS, "uid-a", "1", deleted=False)
     clock.advance(10_000)
     assert health.compare(JOBS, [stamp("a", "1")]) == ()
-    assert health.dead() == () and health.silence(JOBS) == 10_000
+    assert health.dead() == ()
 
 
 def test_an_untold_change_is_found_and_becomes_a_dead_watch() -> None:
