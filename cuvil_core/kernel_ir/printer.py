@@ -71,16 +71,17 @@ def print_index(index: Index, expression: Callable[[Expr], str] = lambda _: "?")
             text = f"[{expression(atom.value)}]"
         else:
             sign = "//" if isinstance(atom, Quotient) else "%"
-            text = f"({print_index(atom.numerator, expression)} {sign} {atom.divisor})"
+            text = f"({_factor(print_index(atom.numerator, expression))} {sign} {_factor(atom.divisor)})"
         parts.append(text if coefficient.constant == 1 else f"{_factor(coefficient)}*{text}")
     if index.offset.constant != 0 or not parts:
         parts.append(str(index.offset))
     return " + ".join(parts)
 
 
-def _factor(dim: Dim) -> str:
-    text = str(dim)
-    return text if text.isalnum() else f"({text})"
+def _factor(term: Dim | str) -> str:
+    """Text that multiplies or divides."""
+    text = str(term)
+    return text if text.isidentifier() or text.isdecimal() else f"({text})"
 
 
 def _axes(axes: tuple[Axis, ...]) -> str:

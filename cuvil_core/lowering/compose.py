@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from cuvil_core.errors import InternalError
-from cuvil_core.ir import Dim, Op, Payload, Value
+from cuvil_core.ir import Dim, Equalities, Op, Payload, Value
 from cuvil_core.kernel_ir import Access, Accumulator, Expr, Index, Literal, Load, Use, Within
 from cuvil_core.kernel_ir.analysis import index_range, is_never_negative, simplify
 from cuvil_core.kernel_ir.index import Atom
@@ -23,6 +23,9 @@ class Unfused(Exception):
 
 class Values(Protocol):
     """What a body asks of the lowering of the whole graph."""
+
+    equalities: Equalities
+    """What the guards say of extents."""
 
     def placement(self, value: Value) -> Placement | None:
         """Where the value lies, None for a view or a constant."""

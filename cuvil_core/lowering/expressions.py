@@ -43,7 +43,8 @@ def _broadcast_to(composer: Composer, op: Op, indices: Indices, within: Conditio
 
 def _reshape(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
     source = operand(op)
-    moved = reshape_indices(indices, op.result.shape, source.shape, composer.extents)
+    equalities = composer.body.values.equalities
+    moved = reshape_indices(indices, op.result.shape, source.shape, composer.extents, equalities)
     return composer.value(source, moved, within)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from cuvil_core.ir import Dim, product
+from cuvil_core.ir import Dim, Equalities, product
 from cuvil_core.kernel_ir import Access, AxisIndex, Expr, Index, Load, Within
 from cuvil_core.kernel_ir.analysis import simplify
 from cuvil_core.kernel_ir.expressions import Accumulator, Binary, Cast, Fma, Literal, Select, Unary
@@ -43,37 +43,45 @@ def unflatten(position: Index, shape: Sequence[Dim], extents: Mapping[str, Dim])
 
 
 def reshape_indices(
-    indices: Sequence[Index], target: Sequence[Dim], source: Sequence[Dim], extents: Mapping[str, Dim]
+    indices: Sequence[Index],
+    target: Sequence[Dim],
+    source: Sequence[Dim],
+    extents: Mapping[str, Dim],
+    equalities: Equalities,
 ) -> tuple[Index, ...]:
     """Indices into `source` of the element at `indices` of its reshape to `target`.
 
     Axes are paired off in groups of equal products, so that untouched axes keep their index; a group that cannot be
-    proved equal swallows the rest.
+    proved equal, by the guards neither, swallows the rest.
     """
     found: list[Index] = []
     at_source = at_target = 0
     while at_source < len(source) or at_target < len(target):
-        end_source, end_target = _next_group(source, target, at_source, at_target)
+        end_source, end_target = _next_group(source, target, at_source, at_target, equalities)
         position = flatten(indices[at_target:end_target], target[at_target:end_target])
         found.extend(unflatten(join_divisions(position), source[at_source:end_source], extents))
         at_source, at_target = end_source, end_target
     return tuple(found)
 
 
-def _next_group(source: Sequence[Dim], target: Sequence[Dim], s: int, t: int) -> tuple[int, int]:
+def _next_group(
+    source: Sequence[Dim], target: Sequence[Dim], s: int, t: int, equalities: Equalities
+) -> tuple[int, int]:
+    def elements(extents: Sequence[Dim]) -> Dim:
+        return equalities.canonical(product(extents))
+
     for width in range(1, len(source) - s + len(target) - t + 1):
         for count in range(width + 1):
             end_s, end_t = s + count, t + width - count
             if end_s > len(source) or end_t > len(target):
                 continue
-            if product(source[s:end_s]) == product(target[t:end_t]) and _leaves_equal(source, target, end_s, end_t):
+            # The rest must be able to pair off too: never leave axes on one side alone that are not 1.
+            both = end_s < len(source) and end_t < len(target)
+            if elements(source[s:end_s]) == elements(target[t:end_t]) and (
+                both or elements(source[end_s:]) == elements(target[end_t:])
+            ):
                 return end_s, end_t
     return len(source), len(target)
-
-
-def _leaves_equal(source: Sequence[Dim], target: Sequence[Dim], s: int, t: int) -> bool:
-    """The rest must be able to pair off too: never leave axes on one side alone that are not 1."""
-    return product(source[s:]) == product(target[t:]) or (s < len(source) and t < len(target))
 
 
 def join_divisions(index: Index) -> Index:

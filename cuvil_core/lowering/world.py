@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cuvil_core.ir import Dim, DType, Graph, Op, Payload, Value, product
+from cuvil_core.ir import Dim, DType, Equalities, Graph, Op, Payload, Value, product
 from cuvil_core.kernel_ir import Axis, Kernel, Schedule, Statement
 from cuvil_core.lowering.fingerprint import fingerprint
 from cuvil_core.lowering.halo import zero_borders
@@ -18,6 +18,7 @@ class World:
 
     def __init__(self, graph: Graph, decisions: Decisions) -> None:
         self.graph, self.decisions = graph, decisions
+        self.equalities = Equalities(graph.guards)
         self.buffers: dict[str, Buffer] = {}
         self.kernels: dict[object, ScheduledKernel] = {}
         self.launches: list[Launch] = []

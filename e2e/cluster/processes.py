@@ -166,7 +166,15 @@ def _start(settings: Settings, process: Process) -> int:
             raise ClusterError(
                 f"{process.argv[0]} does not start: {error.strerror}; remove it and run up again"
             ) from None
+    _await_mark(child.pid)
     return child.pid
+
+
+def _await_mark(pid: int) -> None:
+    """Popen returns in the midst of execve, a moment before the kernel shows the environment that carries the mark."""
+    end = time.monotonic() + 10
+    while alive(pid) and member_of(pid) is None and time.monotonic() < end:
+        time.sleep(0.002)
 
 
 def _signal(pids: Iterable[int], number: signal.Signals) -> None:

@@ -80,3 +80,17 @@ def test_failing_program_shows_its_log(chosen: Settings) -> None:
     processes.ensure(chosen, process)
     with pytest.raises(ClusterError, match=r"(?s)broken ended at once.*no such flag"):
         processes.watch(chosen, process, lambda: False, seconds=20)
+
+
+def test_program_is_known_as_soon_as_it_is_started(chosen: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a moment of its start a program has no environment yet; the start waits that moment out."""
+    seen = iter([None, None])
+    marked = processes.member_of
+    monkeypatch.setattr(processes, "member_of", lambda pid: next(seen, marked(pid)))
+    process = Process("early", SLEEP)
+    try:
+        processes.ensure(chosen, process)
+        assert next(seen, "asked") == "asked"
+        assert processes.running(chosen, "early")
+    finally:
+        processes.stop(processes.members(chosen), grace=0)

@@ -6,6 +6,10 @@ import pytest
 
 from cuvil_core import passes
 from cuvil_core.ir import Dim, DType, Payload, Value
+from cuvil_core.kernel_ir.index import Quotient, Remainder
+from cuvil_core.kernel_ir.kernel import indices
+from cuvil_core.lowering import lower
+from cuvil_core.scheduling import Isa, Machine, choose
 from graph_checks import Maker, check
 
 pytestmark = pytest.mark.timeout(600)
@@ -21,6 +25,24 @@ def test_pooling_an_enlarged_picture(tmp_path: Path) -> None:
     cut = make.op("reshape", x, shape=(n, c, h, 1, w, 1))
     large = make.op("reshape", make.op("broadcast_to", cut, shape=(n, c, h, 2, w, 2)), shape=(n, c, h * 2, w * 2))
     check(make.done(make.pool(large, "max", 3, 2, 1)), BINDINGS, tmp_path)
+
+
+def test_guards_tell_which_axes_a_reshape_leaves_alone(tmp_path: Path) -> None:
+    """A picture, halved and enlarged again, is as large as before by a guard alone: no index divides by its width."""
+    make = Maker()
+    x = make.input("x", "N", 16, "H", "W")
+    half = make.conv(x, 16, strides=(2, 2), pads=(1, 1, 1, 1))
+    n, c, h, w = half.shape
+    for kept, doubled in zip(x.shape[2:], (h * 2, w * 2), strict=True):
+        make.builder.guard(kept, doubled)
+    cut = make.op("reshape", half, shape=(n, c, h, 1, w, 1))
+    large = make.op("reshape", make.op("broadcast_to", cut, shape=(n, c, h, 2, w, 2)), shape=x.shape)
+    graph, _ = passes.run(make.done(make.op("add", x, large)), 2)
+    program = lower(graph, choose(graph, Machine.of(Isa.AVX512)))
+    used = [index for one in program.kernels for statement in one.kernel.body for index in indices(statement)]
+    divisors = [atom.divisor for index in used for atom, _ in index.terms if isinstance(atom, Quotient | Remainder)]
+    assert divisors and all(divisor.constant is not None for divisor in divisors), [*map(str, divisors)]
+    check(graph, ({"N": 1, "H": 6, "W": 4}, {"N": 2, "H": 8, "W": 10}), tmp_path)
 
 
 def test_a_border_around_pictures_side_by_side(tmp_path: Path) -> None:
