@@ -1,9 +1,11 @@
-"""What is measured: a model, the shapes of its inputs, and seeded inputs on which the outputs vary."""
+"""What is measured: a model and the shape of its input; the inputs are those that the models are tested on."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+import model_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +15,6 @@ class Case:
     model: str
     """A name of tests/support/models.py."""
     shape: tuple[int, ...]
-    dtype: str = "float32"
-    high: int = 257
-    """Exclusive bound of integer inputs."""
 
     @property
     def title(self) -> str:
@@ -23,11 +22,10 @@ class Case:
         return f"{self.model} {'x'.join(map(str, self.shape))}"
 
     def draw(self, seed: int = 0) -> NDArray[np.generic]:
-        """Give a seeded input: standard normal floats, or integers below `high`."""
-        rng = np.random.default_rng(seed)
-        if self.dtype == "float32":
-            return rng.standard_normal(self.shape, dtype=np.float32)
-        return rng.integers(0, self.high, self.shape).astype(self.dtype)
+        """Give a seeded input on which the outputs vary."""
+        (tested,) = (one for one in model_cases.CASES if one.name == self.model)
+        (value,) = tested.inputs(self.shape, seed).values()
+        return value
 
 
 CASES = (
@@ -38,5 +36,5 @@ CASES = (
     Case("ppocr-rec", (1, 3, 48, 320)),
     Case("ppocr-cls", (1, 3, 48, 192)),
     Case("nudenet", (1, 3, 320, 320)),
-    Case("magika", (1, 2048), "int32"),
+    Case("magika", (1, 2048)),
 )

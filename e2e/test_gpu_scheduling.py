@@ -1,7 +1,6 @@
 """A GPU Job runs only where a node advertises the GPU: the real scheduler decides, on rendered documents."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from kubernetes import client
@@ -11,12 +10,11 @@ from cuvil_operator.conventions import gpu_resource
 from cuvil_operator.facts import Images, Platform, RunCompile
 from cuvil_operator.render import Owner, compile_job
 from e2e.stories.access import Access, reached, wait
+from e2e.stories.gpu import RESOURCE, advertise, label, no_gpu
 
 pytestmark = pytest.mark.cluster
 NAMESPACE = "cuvil-e2e-gpu"
-RESOURCE = "nvidia.com/gpu"
 PATIENCE_SECONDS = 60.0
-MAJOR, MINOR = "nvidia.com/gpu.compute.major", "nvidia.com/gpu.compute.minor"
 IMAGES = Images("compiler.invalid/cuvil:1", "runtime.invalid/cuvil:1")
 SPEC = CuvilModelSpec.from_dict(
     {
@@ -31,31 +29,10 @@ SPEC = CuvilModelSpec.from_dict(
 def access() -> Iterator[Access]:
     """Give the cluster with an own namespace and a node that advertises no GPU."""
     cluster = reached()
-    if any(RESOURCE in node.status.allocatable for node in nodes(cluster)):
-        pytest.fail(f"a node advertises {RESOURCE} already: use a cluster without GPUs for this test")
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    yield cluster
-    cluster.delete("v1", "Namespace", NAMESPACE)
-    advertise(cluster, None)
-    label(cluster, None, None)
-
-
-def nodes(cluster: Access) -> list[Any]:
-    """Give the nodes."""
-    return list(client.CoreV1Api(cluster.api).list_node().items)
-
-
-def advertise(cluster: Access, amount: str | None) -> None:
-    """Make the first node advertise GPUs, as a device plugin does, or no longer."""
-    name = nodes(cluster)[0].metadata.name
-    body = {"status": {"capacity": {RESOURCE: amount}, "allocatable": {RESOURCE: amount}}}
-    client.CoreV1Api(cluster.api).patch_node_status(name, body)
-
-
-def label(cluster: Access, major: str | None, minor: str | None) -> None:
-    """Label the first node with a compute capability, as feature discovery does, or no longer."""
-    body = {"metadata": {"labels": {MAJOR: major, MINOR: minor}}}
-    client.CoreV1Api(cluster.api).patch_node(nodes(cluster)[0].metadata.name, body)
+    with no_gpu(cluster):
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        yield cluster
+        cluster.delete("v1", "Namespace", NAMESPACE)
 
 
 def scheduled(cluster: Access) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import numpy as np
 import onnxruntime
 import tritonclient.http as triton
 
-from e2e.stories import text
+import text_pictures as text
 from e2e.stories.access import StoryError, conditions
 from e2e.stories.world import STAGE, World
 

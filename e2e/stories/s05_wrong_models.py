@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from e2e.stories import gpu
 from e2e.stories.access import Object, StoryError, conditions
 from e2e.stories.load import must_not_fail
 from e2e.stories.world import STAGE, World
@@ -43,6 +44,7 @@ def run(world: World, namespace: str = STAGE) -> list[str]:
     _, stable = world.steady(NAME, namespace)
     load = world.load(NAME, namespace, rate=5)
     facts = [_refused(world, namespace, wrong, stable) for wrong in WRONG]
+    facts.append(_gpu_target(world, namespace, stable))
     total = load.stop()
     must_not_fail(total)
     if set(total["by_revision"]) != {stable}:
@@ -51,17 +53,35 @@ def run(world: World, namespace: str = STAGE) -> list[str]:
 
 
 def _refused(world: World, namespace: str, wrong: Wrong, stable: str) -> str:
-    changes = dict(wrong.changes)
-    world.apply(world.manifest(NAME, namespace, world.version(wrong.version), **changes))
+    world.apply(world.manifest(NAME, namespace, world.version(wrong.version), **wrong.changes))
+    return _await_refusal(world, namespace, wrong, stable)
 
-    def named(status: Object) -> bool:
-        held = dict(conditions({"status": status})).get(wrong.condition, {})
-        return held.get("status") == "False" and held.get("reason") == wrong.reason
 
+def _await_refusal(world: World, namespace: str, wrong: Wrong, stable: str) -> str:
     with world.watched(NAME, namespace):
-        status = world.wait_status(NAME, namespace, f"refused for {wrong.title}", named, 300)
+        status = _await(world, namespace, f"refused for {wrong.title}", wrong.condition, "False", wrong.reason)
     message = str(dict(conditions({"status": status}))[wrong.condition]["message"])
     missing = [word for word in wrong.words if word not in message]
     if missing or (status.get("stable") or {}).get("revision") != stable or status.get("weight"):
         raise StoryError(f"{wrong.title}: {message!r} lacks {missing}, or stable moved: {status.get('stable')}")
     return f"{wrong.title}: {wrong.reason}, {message}"
+
+
+def _gpu_target(world: World, namespace: str, stable: str) -> str:
+    """A GPU target waits for a node that advertises the GPU; there its Job ends, for no GPU back end exists yet."""
+    wrong = Wrong("GPU target", "base", "Compiled", "UnsupportedTarget", ("cuda-sm_90",), {"target": "cuda-sm_90"})
+    world.forget_jobs(namespace)
+    with gpu.no_gpu(world.access):
+        world.apply(world.manifest(NAME, namespace, world.version(wrong.version), **wrong.changes))
+        _await(world, namespace, "waiting for a node with a GPU", "Compiled", "Unknown", "WaitingForNode")
+        gpu.label(world.access, "9", "0")
+        gpu.advertise(world.access, "1")
+        return _await_refusal(world, namespace, wrong, stable)
+
+
+def _await(world: World, namespace: str, what: str, condition: str, status: str, reason: str) -> Object:
+    def told(seen: Object) -> bool:
+        held = dict(conditions({"status": seen})).get(condition, {})
+        return (held.get("status"), held.get("reason")) == (status, reason)
+
+    return world.wait_status(NAME, namespace, what, told, 300)

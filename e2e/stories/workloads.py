@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from e2e.stories import text
+import text_pictures as text
 from e2e.stories.access import Object
 
 HERE = Path(__file__).parent

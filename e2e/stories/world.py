@@ -203,10 +203,19 @@ class World:
     def _end_loads(self) -> None:
         """One load at a time: one that a failed story left behind would change what the next one measures."""
         for job in self.access.list("batch/v1", "Job", labels="cuvil-stories=load"):
-            meta = job["metadata"]
-            self.access.resource("Job", "batch/v1").delete(
-                name=meta["name"], namespace=meta["namespace"], body={"propagationPolicy": "Background"}
-            )
+            self._delete_job(job)
+
+    def _delete_job(self, job: Object) -> None:
+        meta = job["metadata"]
+        self.access.resource("Job", "batch/v1").delete(
+            name=meta["name"], namespace=meta["namespace"], body={"propagationPolicy": "Background"}
+        )
+
+    def forget_jobs(self, namespace: str) -> None:
+        """Delete a namespace's finished Jobs, as their time to live does: what a former run found must tell nothing."""
+        for job in self.access.list("batch/v1", "Job", namespace, labels="cuvil.dev/stage"):
+            if any(one["type"] in ("Complete", "Failed") for one in (job.get("status") or {}).get("conditions") or ()):
+                self._delete_job(job)
 
     def steady(self, name: str, namespace: str) -> tuple[str, str]:
         """Give (kind, revision) of a model that serves a good version at rest; deploys one where there is none."""

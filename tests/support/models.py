@@ -113,12 +113,19 @@ def _seed(name: str, out: Path) -> None:
 
 
 def _export(name: str, out: Path) -> None:
+    script = Path(__file__).with_name("export_torchvision.py")
+    environment = {**os.environ, "PYTHONPATH": ""}
+    subprocess.run([str(torch_python()), str(script), name, str(out)], check=True, env=environment)
+
+
+def torch_python() -> Path:
+    """Give the interpreter of an environment that has torch, made on first use."""
     home = models_dir() / ("torch-" + hashlib.sha256(" ".join(TORCH_PINS).encode()).hexdigest()[:12])
     python = home / "bin" / "python"
     if not (home / "ready").exists():
-        print(f"installing {TORCH_PINS[0]} and {TORCH_PINS[1]} to export {name} (once, a few minutes)", flush=True)
+        print(f"installing {TORCH_PINS[0]} and {TORCH_PINS[1]} (once, a few minutes)", flush=True)
+        home.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *TORCH_PINS], check=True)
         (home / "ready").touch()
-    script = Path(__file__).with_name("export_torchvision.py")
-    subprocess.run([str(python), str(script), name, str(out)], check=True, env={**os.environ, "PYTHONPATH": ""})
+    return python

@@ -10,9 +10,9 @@ import pytest
 import cuvil
 from cuvil_core.runtime import CuvilModule, cpu_features, load
 from cuvil_core.runtime.variants import KNOWN
-from e2e.stories.text import WORDS, Alphabet, render, to_input
 from model_cases import ATOL, CASES, RTOL, ModelCase, excess
 from models import NAMES, model_path
+from text_pictures import WORDS, Alphabet, render, to_input
 
 pytestmark = [pytest.mark.models, pytest.mark.timeout(600)]
 Arrays = Mapping[str, np.ndarray[Any, Any]]
