@@ -128,6 +128,15 @@ def ctr(settings: Settings, *words: str | Path) -> str:
     return run(["ctr", "--address", settings.socket, "--namespace", "k8s.io", *words], timeout=300)
 
 
+def forget(settings: Settings, reference: str) -> None:
+    """Removes an image (`NAME@sha256:…`) from the node's store under all its names; running containers keep theirs."""
+    digest = reference.rpartition("@")[2]
+    rows = [line.split() for line in ctr(settings, "images", "ls").splitlines()[1:]]
+    names = [row[0] for row in rows if len(row) > 2 and row[2] == digest]
+    if names:
+        ctr(settings, "images", "rm", "--sync", *names)
+
+
 def write_archive(
     archive: Path, name: str, files: dict[str, Path], *, entrypoint: list[str], user: str = NOBODY
 ) -> str:

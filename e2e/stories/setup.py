@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -11,6 +12,7 @@ from kubernetes.config.config_exception import ConfigException
 from e2e.cluster import lifecycle, settings
 from e2e.cluster.commands import run
 from e2e.cluster.errors import ClusterError
+from e2e.cluster.images import forget
 from e2e.cluster.programs import Programs
 from e2e.cluster.progress import say, step
 from e2e.stories import workloads
@@ -59,7 +61,15 @@ def _prepare(context: str | None, announce: Callable[[str], None]) -> World:
         _install(access, chosen, images, addresses)
     with step("the receiver of alerts runs"):
         _receive_alerts(access, images["runtime"])
-    return World(access, addresses, images["runtime"], source, announce, directions=_directions(chosen, context))
+    return World(
+        access,
+        addresses,
+        images["runtime"],
+        source,
+        announce,
+        directions=_directions(chosen, context),
+        forget_image=None if context else partial(forget, chosen),
+    )
 
 
 def _addresses() -> Addresses:

@@ -61,6 +61,8 @@ class World:
     say: Callable[[str], None] = print
     directions: tuple[str, ...] = ()
     """Lines that tell how to look around afterwards."""
+    forget_image: Callable[[str], None] | None = None
+    """Removes an image from the node; None where the nodes are out of reach."""
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="cuvil-stories-")))
 
     @property

@@ -5,6 +5,7 @@ cache folder), are checked by digest where the package fixes their bytes, and ar
 several test processes may ask at the same time.
 """
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -122,10 +123,12 @@ def torch_python() -> Path:
     """Give the interpreter of an environment that has torch, made on first use."""
     home = models_dir() / ("torch-" + hashlib.sha256(" ".join(TORCH_PINS).encode()).hexdigest()[:12])
     python = home / "bin" / "python"
-    if not (home / "ready").exists():
-        print(f"installing {TORCH_PINS[0]} and {TORCH_PINS[1]} (once, a few minutes)", flush=True)
-        home.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *TORCH_PINS], check=True)
-        (home / "ready").touch()
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "ready").exists():
+            print(f"installing {TORCH_PINS[0]} and {TORCH_PINS[1]} (once, a few minutes)", flush=True)
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *TORCH_PINS], check=True)
+            (home / "ready").touch()
     return python
