@@ -81,7 +81,7 @@ charts: setup ## Tests that need helm or promtool
 .PHONY: models
 models: setup ## The compiler on real models, beside ONNX Runtime
 	$(call stage,real models)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile -m models tests
+	@$(PY) -m pytest -q -m models tests
 
 .PHONY: e2e
 e2e: setup ## The ten stories on a real cluster
