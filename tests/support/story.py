@@ -28,6 +28,7 @@ from cuvil_operator.metrics import Metrics
 from cuvil_operator.reconcile import Reconciler
 from fake_clock import FakeClock
 from fake_prometheus import FakePrometheus
+from invariants import Invariants
 
 NAMESPACE = "vision"
 PLATFORM = Platform(Images("registry/compiler@sha256:c1", "registry/runtime@sha256:r1"), "registry:5000/cuvil")
@@ -97,9 +98,8 @@ class Story:
     _changed: bool = True
     _wrote: list[Write] = field(default_factory=list)
     _asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _outage: bool = False
+    _invariants: Invariants = field(default_factory=Invariants)
     _changed_by_write: bool = False
-    _best: dict[str, int] = field(default_factory=dict)
     _read: dict[tuple[str, str], tuple[CuvilModelSpec, CuvilModelStatus]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -171,6 +171,17 @@ class Story:
         """The story so far."""
         return "\n".join(self.lines) + "\n"
 
+    @property
+    def stable(self) -> str:
+        """The letter of stable; AssertionError when there is none."""
+        assert self.status.stable, self.text
+        return self._alias(self.status.stable.revision)
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """Letter of each revision with a share of the traffic → its weight."""
+        return {self._alias(one): weight for one, weight in self.life.weights().items()}
+
     def end_state(self) -> dict[str, Any]:
         """What a story is about in the end, without times and counts: equal for equal stories, however they went."""
         status = self.status
@@ -181,7 +192,7 @@ class Story:
             "history": [self._alias(one.revision) for one in status.history],
             "quarantine": [(self._alias(one.revision), one.reason) for one in status.quarantine],
             "rollback": status.rollback and (self._alias(status.rollback.revision), status.rollback.reason),
-            "weights": {self._alias(one): weight for one, weight in self.life.weights().items()},
+            "weights": self.weights,
             "objects": sorted(
                 f"{one['kind']} {self._alias_all(one['metadata']['name'])}"
                 for one in self.kubernetes.all()
@@ -313,8 +324,7 @@ class Story:
         self.lines.append(f"+{self.clock.monotonic():5.0f} s  -- {text}")
 
     def _weights(self) -> str:
-        weights = {self._alias(one): weight for one, weight in self.life.weights().items()}
-        return " ".join(f"{one} {weight:3}" for one, weight in sorted(weights.items()))
+        return " ".join(f"{one} {weight:3}" for one, weight in sorted(self.weights.items()))
 
     def _name_revisions(self, status: CuvilModelStatus) -> None:
         for one in (status.stable, status.canary):
@@ -334,30 +344,17 @@ class Story:
     # Invariants
 
     def _check(self) -> None:
-        weights = self.life.weights()
         document = self._model(self.name)
-        if document is None:
-            return
-        wanted, status = self._parsed(document)
-        routed = wanted.rollout.traffic is not None
-        if routed and weights:
-            assert sum(weights.values()) == 100, f"weights {weights}\n{self.text}"
-        broken = [one for one in weights if weights[one] and not self.life.ready_pods(one)]
-        assert not broken or self._outage, f"traffic on {broken} without a ready pod\n{self.text}"
-        stable = status.stable
-        if stable and not self._outage:
-            share = weights.get(stable.revision, 0) * 100 // max(1, sum(weights.values()))
-            have = len(self.life.ready_pods(stable.revision))
-            self._best[stable.revision] = max(have, self._best.get(stable.revision, 0))
-            # replicas that were just asked for cannot be missed before they were there once
-            whole = min(wanted.serving.replicas, self._best[stable.revision])
-            need = -(-whole * share // 100) if routed else share * whole // 100
-            assert have >= need, f"stable has {have} ready pods, {need} are needed\n{self.text}"
-        if (
-            status.rollback
-            and (mark := f"{status.rollback.revision} {status.rollback.started_at}") not in self.rollbacks
-        ):
-            self.rollbacks.append(mark)
+        if document is not None:
+            wanted, status = self._parsed(document)
+            self._invariants.check(self.life, wanted, status, self.text)
+            self._note_rollback(status)
+
+    def _note_rollback(self, status: CuvilModelStatus) -> None:
+        if status.rollback:
+            mark = f"{status.rollback.revision} {status.rollback.started_at}"
+            if mark not in self.rollbacks:
+                self.rollbacks.append(mark)
 
     def _parsed(self, document: dict[str, Any]) -> tuple[CuvilModelSpec, CuvilModelStatus]:
         meta = document["metadata"]
@@ -373,7 +370,7 @@ class Story:
 
     def outage(self, on: bool) -> "Story":
         """While on, pods are missing by the story's own hand: what needs them is not asserted."""
-        self._outage = on
+        self._invariants.outage = on
         return self
 
 

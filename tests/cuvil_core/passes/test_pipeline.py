@@ -1,6 +1,7 @@
 """The runner: levels, checks round each pass, blame."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -124,21 +125,7 @@ def test_optimizing_keeps_the_numbers(graph: Graph, level: int) -> None:
         np.testing.assert_allclose(got[name], array, rtol=2e-3, atol=1e-4)
 
 
-HOSTILE = parse_graph("""graph {
-  symbol N in 1..
-  input %0 "x" : float32[N]
-  %1 = constant {value = payload(float32, scalar, [1.0])} : float32[]
-  %2 = broadcast_to %1 {shape = <4000000000>} : float32[4000000000]
-  %3 = reduce %2 {axes = [0], kind = "sum"} : float32[]
-  %4 = broadcast_to %1 {shape = <1, 256, 512, 512>} : float32[1, 256, 512, 512]
-  %5 = broadcast_to %1 {shape = <1, 256, 9, 9>} : float32[1, 256, 9, 9]
-  %6 = conv %4, %5 {base_dilations = [1, 1], dilations = [1, 1], groups = 1, pads = [4, 4, 4, 4], strides = [256, 256]} : float32[1, 1, 2, 2]
-  %7 = broadcast_to %3 {shape = <N>} : float32[N]
-  %8 = add %0, %7 : float32[N]
-  output %8 "y"
-  output %6 "z"
-}
-""")  # noqa: E501
+HOSTILE = parse_graph(Path(__file__).with_name("hostile.txt").read_text())
 
 
 @pytest.mark.timeout(10)

@@ -10,7 +10,7 @@ import pytest
 from compiled_kernels import CACHE, targets
 from cuvil_core import support
 from cuvil_core.errors import InfrastructureError, InternalError, SizeError, TimeLimitError
-from cuvil_core.toolchain import AVX2, AVX512, build, compiler_version
+from cuvil_core.toolchain import AVX2, AVX512, TargetSpec, build, compiler_version
 
 ADD = '#include "cuvil.h"\nCUVIL_EXPORT int32_t add(int32_t a, int32_t b) { return a + b; }\n'
 TIMES = '#include "cuvil.h"\nCUVIL_EXPORT int32_t times(int32_t a, int32_t b) { return a * b; }\n'
@@ -30,11 +30,11 @@ def test_files_link_into_one_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
-def test_equal_inputs_give_equal_bytes(target: object) -> None:
+def test_equal_inputs_give_equal_bytes(target: TargetSpec) -> None:
     """Two builds of the support library, files given in another order, are the same bytes."""
     sources = {"a.c": ADD, "b.c": TIMES, **support.sources()}
     turned = dict(reversed(sources.items()))
-    first, second = (build(s, support.headers(), target, cache_dir=CACHE) for s in (sources, turned))  # type: ignore[arg-type]
+    first, second = (build(s, support.headers(), target, cache_dir=CACHE) for s in (sources, turned))
     assert first == second
 
 

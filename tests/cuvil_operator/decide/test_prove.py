@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -76,7 +76,10 @@ def failed(code: ExitCode, message: str = "why", **changes: Any) -> JobSeen:
     )
 
 
-def acts(decision: Decision, kind: type[Action]) -> list[Action]:
+Kind = TypeVar("Kind", bound=Action)
+
+
+def acts(decision: Decision, kind: type[Kind]) -> list[Kind]:
     """Give the acts of one kind."""
     return [one for one in decision.actions if isinstance(one, kind)]
 
@@ -104,7 +107,7 @@ def test_without_a_pin_the_digest_is_resolved_first() -> None:
 def test_a_job_of_somebody_else_is_joined() -> None:
     """An equal key that another CuvilModel compiles is not compiled twice: this model becomes an owner."""
     told = decide(seen(jobs=(compile_job(owners=("other",)),)))
-    assert [one.key for one in acts(told, RunCompile)] == [compile_key()]  # type: ignore[union-attr]
+    assert [one.key for one in acts(told, RunCompile)] == [compile_key()]
     assert acts(decide(seen(jobs=(compile_job(owners=("other", "me")),))), RunCompile) == []
 
 

@@ -129,7 +129,7 @@ def test_abort_quarantines_and_retry_tries_again() -> None:
     story = progressing().command("abort@B#1").until_phase(Phase.ROLLED_BACK).run(30)
     assert [one.reason for one in story.status.quarantine] == [Reason.ABORTED]
     story.command("retry@B#2").until_phase(Phase.STABLE)
-    assert story._alias(story.status.stable.revision) == "B"  # type: ignore[union-attr]
+    assert story.stable == "B"
 
 
 def test_retry_during_a_rollback_waits_for_its_end() -> None:
@@ -140,14 +140,14 @@ def test_retry_during_a_rollback_waits_for_its_end() -> None:
     assert story.status.quarantine == () and story.status.phase == Phase.ROLLING_BACK
     story.until(lambda status: status.rollback is not None and status.rollback.finished_at is not None)
     story.until_phase(Phase.STABLE)
-    assert story._alias(story.status.stable.revision) == "B"  # type: ignore[union-attr]
+    assert story.stable == "B"
 
 
 def test_abort_before_traffic_cancels_the_job() -> None:
     """abort of a revision that compiles ends its Job and leaves stable alone."""
     story = compiling().command("abort@B#1").until_phase(Phase.BLOCKED).run(10)
     assert not [one for one in story.end_state()["objects"] if one.startswith("Job")]
-    assert story.life.weights() == {story.status.stable.revision: 100}  # type: ignore[union-attr]
+    assert story.weights == {story.stable: 100}
 
 
 def test_abort_of_the_first_revision_leaves_nothing_serving() -> None:
