@@ -36,7 +36,7 @@ class Server:
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of a GET."""
         try:
-            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as fault:
             return fault.code, fault.read().decode()

@@ -49,7 +49,7 @@ def slow_artifact() -> bytes:
 def ask(address: str, first: float = 1.0, rows: int = 1) -> tuple[int, dict[str, Any], http.client.HTTPResponse]:
     """One JSON inference request on a connection of its own."""
     host, port = address.split(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=20)
+    connection = http.client.HTTPConnection(host, int(port), timeout=60)
     entry = {"name": "x", "shape": [rows, 3], "datatype": "FP32", "data": [[first, 1.0, 1.0]] * rows}
     connection.request("POST", f"{MODEL}/infer", json.dumps({"inputs": [entry]}))
     answer = connection.getresponse()
@@ -119,7 +119,7 @@ def test_bad_requests_are_the_clients_errors(server: serving_process.Server) -> 
         ("/v2/models/other/infer", b"{}", 404, "no model 'other'"),
         (f"{MODEL}/versions/9/infer", b"{}", 404, "no version '9'"),
     ):
-        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        connection = http.client.HTTPConnection(host, int(port), timeout=60)
         connection.request("POST", path, body)
         reply = connection.getresponse()
         assert reply.status == want and sentence in json.loads(reply.read())["error"]
@@ -188,7 +188,7 @@ def test_body_limit(tmp_path: Path) -> None:
     with serving_process.running(tmp_path, settings, "--max-body-bytes", "10000") as server:
         host, port = server.address.split(":")
         for body, headers in ((b"x" * 20_000, {}), (gzip.compress(b"x" * 50_000_000), {"Content-Encoding": "gzip"})):
-            connection = http.client.HTTPConnection(host, int(port), timeout=10)
+            connection = http.client.HTTPConnection(host, int(port), timeout=60)
             connection.request("POST", f"{MODEL}/infer", body, headers)
             assert connection.getresponse().status == 413
         assert ask(server.address)[0] == 200
@@ -199,7 +199,7 @@ def test_drain_finishes_what_is_under_way(tmp_path: Path) -> None:
     (tmp_path / "a.cuvil").write_bytes(slow_artifact())
     with serving_process.running(tmp_path, serving_process.settings_for(tmp_path / "a.cuvil")) as server:
         host, port = server.address.split(":")
-        idle = http.client.HTTPConnection(host, int(port), timeout=10)
+        idle = http.client.HTTPConnection(host, int(port), timeout=60)
         idle.request("GET", "/v2/health/live")
         idle.getresponse().read()
         with ThreadPoolExecutor(6) as crew:
@@ -288,7 +288,7 @@ def test_clients_that_break_off_leave_no_trace(server: serving_process.Server) -
         f"POST {MODEL}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\nab".encode(),
         b"",
     ):
-        with socket.create_connection((host, int(port)), timeout=5) as connection:
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(raw)
     assert ask(server.address)[0] == 200
 
@@ -341,7 +341,7 @@ def test_requests_beyond_the_drain_are_given_up(tmp_path: Path) -> None:
     (tmp_path / "a.cuvil").write_bytes(packed)
     settings = serving_process.settings_for(tmp_path / "a.cuvil")
     with serving_process.running(tmp_path, settings, "--drain-seconds", "0.3") as server:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             entry = {"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [777.0, 1.0, 1.0]}
             body = json.dumps({"inputs": [entry]})
             head = f"POST {MODEL}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -359,7 +359,7 @@ def test_drain_waits_for_bodies(tmp_path: Path) -> None:
     with serving_process.running(tmp_path, serving_process.settings_for(tmp_path / "a.cuvil")) as server:
         entry = {"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1.0, 1.0, 1.0]}
         body = json.dumps({"inputs": [entry]})
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             head = f"POST {MODEL}/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
             connection.sendall(f"{head}{body[:9]}".encode())
             time.sleep(0.3)

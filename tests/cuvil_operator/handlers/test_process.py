@@ -51,7 +51,7 @@ def start(folder: Path, url: str, **changes: str) -> "subprocess.Popen[str]":
 def ending(folder: Path, url: str, **changes: str) -> tuple[int, str]:
     """Give the exit code and the last line of stderr."""
     process = start(folder, url, **changes)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=120)
     assert "Traceback" not in said
     return process.returncode, said.splitlines()[-1]
 
@@ -105,5 +105,5 @@ def test_it_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
         if "waiting for the API server" in line:
             break
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=5)
+    process.communicate(timeout=60)
     assert process.returncode == 0
