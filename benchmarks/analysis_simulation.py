@@ -102,7 +102,7 @@ def main() -> None:
     latest = {gate.name: latest_refuting(gate, wanted.breaches) for gate in gates}
     print(f"{wanted.seeds} rollouts a row, falseRollback {wanted.false_rollback:.2%}, a look after every request\n")
     print("| gate | true share | failed | mean requests | median | 9 of 10 by |\n|---|---|---|---|---|---|")
-    false: dict[str, Counts] = {}
+    false: dict[str, NDArray[np.bool_]] = {}
     for gate in gates:
         for times in (0.5, 1, 2, 3, 10):
             failed, seen = simulate(gate, latest[gate.name], gate.limit * times, wanted.seeds, int(times * 10))

@@ -59,7 +59,8 @@ def least_tenth(
 ) -> float:
     """Seconds of a call: the tenth percentile of as many runs as fit. The default clock leaves out other processes."""
     call()
-    end, times = time.perf_counter() + seconds, []
+    times: list[float] = []
+    end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 10:
         begin = clock()
         call()

@@ -4,12 +4,13 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from demo.report import Chapter, write
 from e2e.stories import s01_first_deploy, s02_promotion, s03_slow_version, s04_erring_version
 from e2e.stories.setup import SetupError, prepare
-from e2e.stories.telling import tell
+from e2e.stories.telling import last_words, tell
 from e2e.stories.timeline import Played, plots
 from e2e.stories.world import World
 
@@ -27,7 +28,12 @@ def main() -> int:
         print(f"demo: {fault}", file=sys.stderr)
         return 1
     chapters: list[Chapter] = []
-    good = tell(_stories(world, chapters), "demo", before_last=lambda: _farewell(world, chapters))
+    good = tell(
+        _stories(world, chapters),
+        "demo",
+        before_last=lambda: _farewell(world, chapters),
+        on_fault=partial(last_words, world.access),
+    )
     return 0 if good else 1
 
 

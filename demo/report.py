@@ -11,7 +11,7 @@ matplotlib.use("svg")
 
 from matplotlib import pyplot
 
-from e2e.stories.timeline import Moment, Played, Plots
+from e2e.stories.timeline import WINDOW, Moment, Played, Plots
 
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2733}"
@@ -56,8 +56,8 @@ def _picture(plots: Plots, began: float) -> str:
     figure, axes = pyplot.subplots(3, 1, sharex=True, figsize=(8, 5), layout="constrained")
     panels = (
         ("canary weight, %", plots.weight, 1),
-        ("canary p95, ms", plots.p95, 1000),
-        ("canary errors, %", plots.errors, 100),
+        (f"canary p95, ms\n(last {WINDOW})", plots.p95, 1000),
+        (f"canary errors, %\n(last {WINDOW})", plots.errors, 100),
     )
     for axis, (label, series, scale) in zip(axes, panels, strict=True):
         times = [at - began for at, _ in series]

@@ -10,7 +10,7 @@ import pytest
 
 from e2e.stories.catalogue import STORIES
 from e2e.stories.setup import SetupError, prepare
-from e2e.stories.telling import tell
+from e2e.stories.telling import last_words, tell
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
         for number, (title, play) in enumerate(STORIES, 1)
         if not chosen.only or number in chosen.only
     ]
-    good = tell(picked, "e2e")
+    good = tell(picked, "e2e", on_fault=partial(last_words, world.access))
     if tested:
         print("e2e: the tests on the real API server failed, see above")
     return 0 if good and not tested else 1

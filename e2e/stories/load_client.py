@@ -99,7 +99,8 @@ async def main(url: str, model: str, rate: float, seconds: float, concurrency: i
     pictures = np.load(Path(__file__).with_name("pictures.npz"))["pictures"]
     scaled = pictures.astype(np.float32) / 127.5 - 1
     requests = [request_body(np.roll(scaled, shift, axis=0)[:batch]) for shift in range(len(scaled))]
-    tally, pending = Tally(), set()
+    tally = Tally()
+    pending: set[asyncio.Task[None]] = set()
     timeout = aiohttp.ClientTimeout(total=20)
     connector = aiohttp.TCPConnector(limit=concurrency)
     extra = {"Host": host} if host else {}

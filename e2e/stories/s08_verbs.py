@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from e2e.stories.access import Object, StoryError
 from e2e.stories.s04_erring_version import ERRING
@@ -67,9 +68,7 @@ def _verbs(world: World, namespace: str, kind: str, stable: str) -> list[str]:
     give("restart", canary, "restarted", lambda one: _answered(one, "restart") and one.get("phase") == "Stable", 120)
     world.wait_stable(NAME, namespace)
     for revision in _quarantined(world.status(NAME, namespace)):
-        give(
-            "clear-quarantine", revision, "out of quarantine", lambda one, told=revision: told not in _quarantined(one)
-        )
+        give("clear-quarantine", revision, "out of quarantine", partial(_is_free, revision))
     return told
 
 
@@ -90,6 +89,10 @@ def _back(status: Object, revision: str, any_phase: bool = False) -> bool:
 
 def _answered(status: Object, verb: str) -> bool:
     return str((status.get("lastCommand") or {}).get("text", "")).startswith(verb)
+
+
+def _is_free(revision: str, status: Object) -> bool:
+    return revision not in _quarantined(status)
 
 
 def _quarantined(status: Object) -> list[str]:

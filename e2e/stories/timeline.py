@@ -104,12 +104,13 @@ class Plots:
 
 
 def plots(timeline: Timeline, prometheus: Prometheus, revision: str, end: float) -> Plots:
-    """Ask Prometheus for the canary's latency and errors over the story."""
+    """Ask Prometheus for the canary's latency and errors over the story; each value looks back WINDOW."""
     picked = f'namespace="{timeline.namespace}",model="{timeline.name}",revision="{revision}"'
     buckets = f"cuvil_request_duration_seconds_bucket{{{picked}}}"
     total = f"sum(rate(cuvil_requests_total{{{picked}}}[{WINDOW}]))"
     bad = f'sum(rate(cuvil_requests_total{{{picked},outcome=~"error|rejected"}}[{WINDOW}]))'
     weight = [(moment.at, float(moment.weight)) for moment in timeline.moments]
+    weight += [(end, weight[-1][1])] if weight else []
     return Plots(
         weight=weight,
         p95=prometheus.series(
