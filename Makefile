@@ -7,18 +7,20 @@ MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cuvil
-KEY := $(shell cat pyproject.toml constraints.txt | sha256sum | cut -c1-12)-$(shell $(PYTHON) -c 'import sys; print("%d%d" % sys.version_info[:2])' 2>/dev/null)
+# What is installed follows from the pins and from what pyproject.toml says above its tools' settings.
+KEY := $(shell (sed '/^\[tool/,$$d' pyproject.toml; cat constraints.txt) | sha256sum | cut -c1-12)-$(shell $(PYTHON) -c 'import sys; print("%d%d" % sys.version_info[:2])' 2>/dev/null)
 VENV := $(CACHE)/venv-$(KEY)
 PY := $(VENV)/bin/python
 export PYTHONPATH := $(CURDIR):$(CURDIR)/operator:$(CURDIR)/tests/support
 export PYTHONDONTWRITEBYTECODE := 1
 CONTEXT ?=
+ONLY ?=
 WORKERS ?= 2
 stage = @printf '\n\033[1m== %s\033[0m (%s)\n' '$(1)' "$$(date +%T)"
 
 .PHONY: help
 help: ## Show the commands
-	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(VENV)/ready ## Make the virtual environment (kept outside the tree, one for each set of pins)
@@ -33,6 +35,11 @@ $(VENV)/ready:
 	$(PY) -m pip uninstall --quiet --yes cuvil
 	@rm -rf build cuvil.egg-info
 	@touch $@
+	@echo 'the environment is $(VENV); `make python` prints how to run it'
+
+.PHONY: python
+python: ## Print the command that runs Python in the environment
+	@echo env PYTHONPATH=$(PYTHONPATH) $(PY)
 
 .PHONY: demo
 demo: setup ## Set everything up and play four rollouts of a real model on a real cluster
@@ -84,9 +91,9 @@ models: setup ## The compiler on real models, beside ONNX Runtime
 	@$(PY) -m pytest -q -m models tests
 
 .PHONY: e2e
-e2e: setup ## The ten stories on a real cluster
+e2e: setup ## The ten stories on a real cluster; ONLY="3 6" plays some
 	$(call stage,stories)
-	@$(PY) -m e2e $(if $(CONTEXT),--context $(CONTEXT))
+	@$(PY) -m e2e $(if $(CONTEXT),--context $(CONTEXT)) $(addprefix --only ,$(ONLY))
 
 .PHONY: bench
 bench: setup ## Speed beside ONNX Runtime, as ratios

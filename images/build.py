@@ -11,8 +11,6 @@ import os
 import shutil
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,52 +20,38 @@ from e2e.cluster.progress import say, step
 from e2e.cluster.settings import REGISTRY, from_environment
 from images import base, content, pip_settings
 from images.buildah import Buildah, default_folder
+from images.registry import digest_of
 
 REPOSITORY = "cuvil"
-MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 BUILD_TIMEOUT = 1800.0
 
 
-def build(registry: str, names: Sequence[str] = content.NAMES, base_image: str = "debootstrap") -> dict[str, str]:
-    """Makes sure that the registry has the images; gives name → `REGISTRY/cuvil/NAME@sha256:…`."""
+def build(
+    registry: str, names: Sequence[str] = content.NAMES, base_image: str = "debootstrap", insecure: bool = True
+) -> dict[str, str]:
+    """Makes sure that the registry has the images; gives name → `REGISTRY/cuvil/NAME@sha256:…`.
+
+    `insecure`: the registry speaks plain HTTP; else TLS, with the credentials of `buildah login`.
+    """
+    if not insecure:
+        _tools(("skopeo",))
     base_name = base.reference() if base_image == "debootstrap" else base_image
     targets = {name: f"{registry}/{REPOSITORY}/{name}:{content.key(name, base_name)}" for name in names}
-    digests = {name: pushed(target) for name, target in targets.items()}
+    digests = {name: digest_of(target, insecure) for name, target in targets.items()}
     absent = [name for name in names if digests[name] is None]
     if absent:
         _tools(("buildah", "debootstrap") if base_image == "debootstrap" else ("buildah",))
         with Buildah(default_folder()) as buildah:
             for name in absent:
                 # Another build may have pushed it while this one waited.
-                digests[name] = pushed(targets[name])
+                digests[name] = digest_of(targets[name], insecure)
                 if digests[name]:
                     continue
                 if not buildah.has(targets[name]):
                     base_name = base.ensure(buildah) if base_image == "debootstrap" else base_image
                     _build(buildah, name, targets[name], base_name)
-                digests[name] = _push(buildah, name, targets[name])
+                digests[name] = _push(buildah, name, targets[name], insecure)
     return {name: f"{registry}/{REPOSITORY}/{name}@{digest}" for name, digest in digests.items()}
-
-
-def pushed(target: str) -> str | None:
-    """The digest under which the registry has the image, or None; `ClusterError` when the registry does not answer."""
-    registry, _, rest = target.partition("/")
-    repository, _, tag = rest.rpartition(":")
-    accept = {"Accept": ", ".join(MANIFESTS)}
-    request = urllib.request.Request(
-        f"http://{registry}/v2/{repository}/manifests/{tag}", headers=accept, method="HEAD"
-    )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(request, timeout=10) as answer:
-            return str(answer.headers["Docker-Content-Digest"])
-    except urllib.error.HTTPError as error:
-        if error.code == 404:
-            return None
-        raise ClusterError(f"the registry {registry} answers {error.code} for {repository}: look at its log") from None
-    except OSError as error:
-        cure = "start it with `python -m e2e.cluster up`, or name yours with --registry"
-        raise ClusterError(f"the registry {registry} does not answer ({error}); {cure}") from None
 
 
 def _build(buildah: Buildah, name: str, target: str, base_name: str) -> None:
@@ -86,10 +70,11 @@ def _build(buildah: Buildah, name: str, target: str, base_name: str) -> None:
         buildah("build", "--isolation", "chroot", *extra, *arguments, content.TREE, timeout=BUILD_TIMEOUT)
 
 
-def _push(buildah: Buildah, name: str, target: str) -> str:
+def _push(buildah: Buildah, name: str, target: str, insecure: bool) -> str:
     with step(f"pushed the image {name}"), tempfile.TemporaryDirectory() as scratch:
         digest = Path(scratch) / "digest"
-        flags = ["--tls-verify=false", "--compression-format", "zstd", "--digestfile", str(digest)]
+        security = "--tls-verify=false" if insecure else "--tls-verify=true"
+        flags = [security, "--compression-format", "zstd", "--digestfile", str(digest)]
         buildah("push", "--quiet", *flags, target, f"docker://{target}", timeout=600)
         return digest.read_text().strip()
 
@@ -108,12 +93,14 @@ def _tools(wanted: tuple[str, ...]) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status 0, or 1 with one sentence."""
     parser = argparse.ArgumentParser(prog="python -m images.build", description="Build and push Cuvil's images.")
-    parser.add_argument("--registry", default=REGISTRY, help="HOST:PORT, plain HTTP (default: the embedded cluster's)")
+    parser.add_argument("--registry", default=REGISTRY, help="HOST[:PORT][/PATH] (default: the embedded cluster's)")
+    parser.add_argument("--insecure", action="store_true", help="the registry speaks plain HTTP")
     parser.add_argument("--base", default="debootstrap", help="BASE_IMAGE, or debootstrap to make one")
     parser.add_argument("--only", action="append", choices=content.NAMES, help="this image alone; may be repeated")
     arguments = parser.parse_args(argv)
     try:
-        found = build(arguments.registry, arguments.only or content.NAMES, arguments.base)
+        insecure = arguments.insecure or arguments.registry == REGISTRY
+        found = build(arguments.registry, arguments.only or content.NAMES, arguments.base, insecure)
     except ClusterError as error:
         print(f"images: {error}", file=sys.stderr)
         return 1

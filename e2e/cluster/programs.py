@@ -32,6 +32,9 @@ BUILD_TIMEOUT = 3600.0
 
 _VERSION = "k8s.io/component-base/version"
 _KUBERNETES = f"-X {_VERSION}.gitVersion=v{KUBERNETES_VERSION} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=34"
+_CHARTS = "helm.sh/helm/v3/pkg/chartutil"
+_HELM = f"-X {_CHARTS}.k8sVersionMajor=1 -X {_CHARTS}.k8sVersionMinor=34"
+"""What `helm template` takes for the cluster's version."""
 _PROMETHEUS = f"-X github.com/prometheus/common/version.Version={PROMETHEUS_VERSION}"
 _OPERATOR = "github.com/prometheus-operator/prometheus-operator"
 
@@ -98,7 +101,7 @@ MODULES = (
             ),
         ),
     ),
-    Module("helm", (Program("helm", "helm.sh/helm/v3/cmd/helm"),)),
+    Module("helm", (Program("helm", "helm.sh/helm/v3/cmd/helm", _HELM),)),
 )
 
 
