@@ -1,8 +1,9 @@
 """Orders by people: `cuvil.dev/command: VERB@REVISION#NONCE`.
 
 An order is taken once: its text is echoed in status.lastCommand together with what it changes in memory, in one write,
-and a text that equals the echo is not read again. REVISION is 12 hex digits, or `latest` for what the spec asks for, so
-that a late order cannot hit a revision that its sender never saw. NONCE tells two equal orders apart.
+and a text that equals the echo is not read again. REVISION is 12 hex digits, so that a late order cannot hit a revision
+that its sender never saw, or `latest` for what the spec asks for: while that is not known, the order waits. NONCE tells
+two equal orders apart.
 
 | verb             | acts on                     | does                                                             |
 |------------------|-----------------------------|------------------------------------------------------------------|
@@ -23,14 +24,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from cuvil_core.contract import ExitCode
 from cuvil_operator.api import CuvilModelStatus, LastCommand, QuarantineEntry
-from cuvil_operator.conventions import EventKind, Phase, Reason, Verb
-from cuvil_operator.decide import proof, rollback
+from cuvil_operator.conventions import EventKind, Phase, Reason, Stage, Verb
+from cuvil_operator.decide import hashing, jobs, proof, rollback
 from cuvil_operator.decide.look import Look, brief, noted
-from cuvil_operator.decide.plan import rolling_back
+from cuvil_operator.decide.plan import rolling_back, superseded
 from cuvil_operator.facts import Decision, EmitEvent
 
 PATTERN = re.compile(r"(?P<verb>[a-z\-]{1,32})@(?P<revision>[0-9a-f]{12}|latest)#(?P<nonce>[A-Za-z0-9._:\-]{1,64})")
+LATEST = "latest"
 ECHO_LIMIT = 128
 """Characters of a malformed text that are echoed."""
 
@@ -60,19 +63,54 @@ class Answer:
 
 
 def obey(look: Look) -> Decision | None:
-    """Take a new order."""
-    text = look.seen.command.strip()
-    last = look.seen.status.last_command
-    if not text or (last and last.text == text[:ECHO_LIMIT]):
+    """Take a new order, unless it must wait."""
+    text = _new(look)
+    found = _parsed(text)
+    if not text or _waits(look, found):
         return None
-    found = PATTERN.fullmatch(text)
-    if not found or found["verb"] not in {one.value for one in Verb}:
+    if found is None:
         return _malformed(look, text)
     verb, revision = Verb(found["verb"]), found["revision"]
-    if revision == "latest":
-        revision = look.memory.revision or ""
+    if revision == LATEST:
+        revision = look.wanted.revision if look.wanted else ""
     answer = VERBS[verb](look, revision)
     return _echo(look, text, answer, REASONS[answer.result])
+
+
+def remind(look: Look, decision: Decision) -> Decision:
+    """Add to a decision's sentence that an order waits."""
+    text = _new(look)
+    if not _waits(look, _parsed(text)):
+        return decision
+    waits = (
+        f"the order {text!r} waits until it is known which revision this spec asks for; "
+        "one that names a revision is carried out at once"
+    )
+    return replace(decision, message=f"{decision.message} ({waits})")
+
+
+def _new(look: Look) -> str:
+    """Give the text of an order that has no answer yet; empty where there is none."""
+    text, last = look.seen.command.strip(), look.seen.status.last_command
+    return "" if last and last.text == text[:ECHO_LIMIT] else text
+
+
+def _parsed(text: str) -> re.Match[str] | None:
+    found = PATTERN.fullmatch(text)
+    return found if found and found["verb"] in {one.value for one in Verb} else None
+
+
+def _waits(look: Look, order: re.Match[str] | None) -> bool:
+    """True for `latest` while that is still a former generation's; a retry without which it stays so is not held."""
+    if order is None or order["revision"] != LATEST or look.wanted is not None:
+        return False
+    return not (order["verb"] == Verb.RETRY and _resolve_failed(look))
+
+
+def _resolve_failed(look: Look) -> bool:
+    job = jobs.find(look.seen, Stage.RESOLVE, hashing.resolve_key(look.spec, look.seen.generation))
+    end = jobs.ended(job) if job else None
+    return end is not None and not (end.code is ExitCode.OK and proof.is_sha256(end.result.get("sha256")))
 
 
 def _malformed(look: Look, text: str) -> Decision:
@@ -134,7 +172,7 @@ def _abort(look: Look, revision: str) -> Answer:
         return Answer(Result.DONE, message, rollback.begun(look, Reason.ABORTED, message))
     if memory.stable and memory.stable.revision == revision:
         return _refuse(look, f"revision {revision} is stable; change the spec to leave it")
-    if memory.revision == revision and revision:
+    if memory.revision == revision:
         message = f"revision {revision} was aborted by command before it had traffic"
         entry = QuarantineEntry(revision, Reason.ABORTED.value, brief(message), look.now)
         kept = (entry, *memory.quarantine)[: rollback.QUARANTINE_LIMIT]
@@ -144,14 +182,14 @@ def _abort(look: Look, revision: str) -> Answer:
 
 def _retry(look: Look, revision: str) -> Answer:
     memory = look.memory
-    if revision != (memory.revision or ""):
+    if revision and revision != memory.revision:
         return _refuse(look, _unknown(look, revision))
     if memory.canary and memory.canary.revision == revision and not rolling_back(look.seen):
         return _no_op(look, f"revision {revision} is under way; there is nothing to retry")
     if memory.stable and memory.stable.revision == revision:
         return _no_op(look, f"revision {revision} is stable; there is nothing to retry")
     later = " when its rollback has ended" if rolling_back(look.seen) else ""
-    message = f"revision {revision or 'of this spec'} is tried again by command{later}"
+    message = f"{f'revision {revision}' if revision else 'the look behind the URI'} is tried again by command{later}"
     cleared = _cleared(look, revision)
     return Answer(Result.DONE, message, replace(memory, quarantine=cleared, retried_at=look.now, retry=None))
 
@@ -182,12 +220,12 @@ def _restart(look: Look, revision: str) -> Answer:
     if memory.canary and memory.canary.revision == revision and not rolling_back(look.seen):
         canary = replace(memory.canary, restarted_at=look.now)
         return Answer(Result.DONE, message, replace(memory, canary=canary))
-    return _refuse(look, f"revision {revision or 'of this spec'} has no pods to restart")
+    return _refuse(look, f"revision {revision} has no pods to restart")
 
 
 def _clear(look: Look, revision: str) -> Answer:
     if not _entry(look, revision):
-        return _no_op(look, f"revision {revision or 'of this spec'} is not quarantined")
+        return _no_op(look, f"revision {revision} is not quarantined")
     message = f"the quarantine of revision {revision} is cleared by command"
     memory = replace(look.memory, quarantine=_cleared(look, revision), retried_at=look.now)
     return Answer(Result.DONE, message, memory)
@@ -215,7 +253,7 @@ def _needs_canary(look: Look, revision: str) -> Answer | None:
         return _no_op(look, f"revision {revision} is stable already")
     if memory.canary and memory.canary.revision == revision:
         return None
-    if memory.revision == revision and revision:
+    if memory.revision == revision:
         return _refuse(look, f"revision {revision} is no canary yet: it must be compiled and proved first")
     return _refuse(look, _unknown(look, revision))
 
@@ -224,9 +262,11 @@ def _needs_rollout(look: Look, revision: str) -> Answer | None:
     memory = look.memory
     if rolling_back(look.seen) and memory.rollback and memory.rollback.revision == revision:
         return _refuse(look, f"revision {revision} is being rolled back; that is not held")
+    if superseded(look.seen, look.wanted) and memory.canary and memory.canary.revision == revision:
+        return _refuse(look, f"revision {revision} gives way to {memory.revision}; that is not held")
     if memory.stable and memory.stable.revision == revision:
         return _no_op(look, f"revision {revision} is stable; there is no rollout to hold")
-    if revision and revision in (memory.revision, memory.canary.revision if memory.canary else None):
+    if revision in (memory.revision, memory.canary.revision if memory.canary else None):
         return None
     return _refuse(look, _unknown(look, revision))
 
@@ -257,7 +297,7 @@ def _unknown(look: Look, revision: str) -> str:
         "wanted": memory.revision,
     }
     named = ", ".join(f"{role} {one}" for role, one in known.items() if one) or "none is known yet"
-    return f"revision {revision or 'latest'} is not here; {named}"
+    return f"revision {revision} is not here; {named}"
 
 
 def _refuse(look: Look, message: str) -> Answer:

@@ -122,7 +122,8 @@ def supersede(look: Look) -> Decision | None:
         message = f"revision {canary.revision} gives way: {what}"
         return look.record("supersede", Phase.PROGRESSING, reason, message, look.memory)
     if look.plan.reached:
-        memory = replace(look.memory, canary=None, step=None, analysis=None, paused=None)
+        # a pause by now was ordered for the revision that comes
+        memory = replace(look.memory, canary=None, step=None, analysis=None)
         return look.say(
             "supersede",
             Phase.PROGRESSING,

@@ -81,4 +81,4 @@ def decide(seen: Observed) -> Decision:
     if early or seen.spec is None:
         return early or Decision("refuse_invalid", Phase.BLOCKED, Reason.INVALID_SPEC, seen.spec_error, seen.status)
     look = Look.at(seen, seen.spec)
-    return next((found for rule in RULES if (found := rule(look))), None) or rest(look)
+    return commands.remind(look, next((found for rule in RULES if (found := rule(look))), None) or rest(look))

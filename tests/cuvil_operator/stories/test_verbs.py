@@ -10,9 +10,18 @@ import pytest
 from cluster_life import Behaviour
 from cuvil_core.contract import ExitCode
 from cuvil_operator.conventions import Phase, Reason, Verb
-from story import Story, failure, spec
+from story import Story, failure, sha, spec, success
 
 CHANGES = {"serving__replicas": 2, "rollout__steps": [{"weight": 20, "hold": "20s"}, {"weight": 50, "hold": "20s"}]}
+
+
+UNPINNED = {"model__sha256": None, **CHANGES}
+
+
+def resolving() -> Story:
+    """The sha256 behind the URI of B is looked up; A is stable, and what its generation asked for."""
+    story = Story().apply(spec("good-1", **UNPINNED)).until_phase(Phase.STABLE)
+    return story.apply(spec("good-2", **UNPINNED)).until_phase(Phase.RESOLVING)
 
 
 def compiling() -> Story:
@@ -71,6 +80,7 @@ def suspended() -> Story:
 
 
 PHASES = (
+    resolving,
     compiling,
     blocked,
     deploying,
@@ -83,22 +93,24 @@ PHASES = (
     suspended,
 )
 DONE, NO_OP, REFUSED = "Done", "NoOp", "Refused"
+WAITS = "waits"
+"""No answer yet: the order is for `latest`, and which revision that is becomes known by the resolve Job."""
 
 ANSWERS = {
-    # compiling, blocked, deploying, progressing, paused, promoting, rolling_back, rolled_back, stable, suspended
-    Verb.PROMOTE: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
-    Verb.PROMOTE_FULL: (REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
-    Verb.ABORT: (DONE, DONE, DONE, DONE, DONE, DONE, NO_OP, NO_OP, REFUSED, DONE),
-    Verb.RETRY: (DONE, DONE, NO_OP, NO_OP, NO_OP, NO_OP, DONE, DONE, NO_OP, NO_OP),
-    Verb.PAUSE: (DONE, DONE, DONE, DONE, NO_OP, DONE, REFUSED, DONE, NO_OP, DONE),
-    Verb.RESUME: (NO_OP, NO_OP, NO_OP, NO_OP, DONE, NO_OP, REFUSED, NO_OP, NO_OP, NO_OP),
-    Verb.RESTART: (REFUSED, REFUSED, DONE, DONE, DONE, DONE, REFUSED, REFUSED, DONE, DONE),
-    Verb.CLEAR_QUARANTINE: (NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, DONE, DONE, NO_OP, NO_OP),
+    # in the order of PHASES
+    Verb.PROMOTE: (WAITS, REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
+    Verb.PROMOTE_FULL: (WAITS, REFUSED, REFUSED, NO_OP, DONE, DONE, NO_OP, REFUSED, REFUSED, NO_OP, DONE),
+    Verb.ABORT: (WAITS, DONE, DONE, DONE, DONE, DONE, DONE, NO_OP, NO_OP, REFUSED, DONE),
+    Verb.RETRY: (WAITS, DONE, DONE, NO_OP, NO_OP, NO_OP, NO_OP, DONE, DONE, NO_OP, NO_OP),
+    Verb.PAUSE: (WAITS, DONE, DONE, DONE, DONE, NO_OP, DONE, REFUSED, DONE, NO_OP, DONE),
+    Verb.RESUME: (WAITS, NO_OP, NO_OP, NO_OP, NO_OP, DONE, NO_OP, REFUSED, NO_OP, NO_OP, NO_OP),
+    Verb.RESTART: (WAITS, REFUSED, REFUSED, DONE, DONE, DONE, DONE, REFUSED, REFUSED, DONE, DONE),
+    Verb.CLEAR_QUARANTINE: (WAITS, NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, NO_OP, DONE, DONE, NO_OP, NO_OP),
 }
 
 
 @pytest.mark.parametrize("verb", Verb)
-@pytest.mark.parametrize("place", range(len(PHASES)), ids=[one.__name__ for one in PHASES])
+@pytest.mark.parametrize("place", range(1, len(PHASES)), ids=[one.__name__ for one in PHASES[1:]])
 def test_every_verb_in_every_phase(verb: Verb, place: int) -> None:
     """A verb answers as the table says and is taken once; Refused and NoOp leave every fact of the status as it was."""
     begin: Callable[[], Story] = PHASES[place]
@@ -113,6 +125,85 @@ def test_every_verb_in_every_phase(verb: Verb, place: int) -> None:
         assert [getattr(story.status, one) for one in kept] == [getattr(before, one) for one in kept], story.text
     story.run(3)
     assert story.status.last_command == told, "taken twice"
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_an_order_for_latest_waits_until_it_is_known(verb: Verb) -> None:
+    """While a new spec resolves, `latest` is not the former revision: the order waits, and then means the new one."""
+    story = resolving()
+    before = story.status
+    place = PHASES.index(resolving)
+    assert ANSWERS[verb][place] == WAITS
+    story.command(f"{verb.value}@latest#n1").run(1)
+    told = story.status
+    assert told.last_command is None and f"'{verb.value}@latest#n1' waits" in (told.message or ""), story.text
+    assert (told.stable, told.paused, told.quarantine) == (before.stable, None, ()), story.text
+    story.until(lambda status: status.last_command is not None)
+    answer = story.status.last_command
+    assert answer is not None and answer.outcome == ANSWERS[verb][place + 1], story.text
+    assert verb is Verb.RETRY or "revision B" in story._alias_all(answer.message), story.text
+    assert "waits" not in (story.status.message or "")
+
+
+def mid_canary() -> Story:
+    """B is the canary at its first step when the spec begins to ask for an unpinned third revision."""
+    story = Story().apply(spec("good-1", **UNPINNED)).until_phase(Phase.STABLE).apply(spec("good-2", **UNPINNED))
+    story.until(lambda status: status.step is not None and status.step.started_at is not None)
+    return story.apply(spec("good-3", **UNPINNED)).until_phase(Phase.RESOLVING)
+
+
+def test_pause_of_latest_leaves_the_former_canary_alone() -> None:
+    """Ordered while C resolves, it lets B give way and holds C before its start until it is resumed."""
+    story = mid_canary().command("pause@latest#1").run(1)
+    assert story.status.paused is None
+    story.until_phase(Phase.PAUSED).run(60)
+    assert story.status.phase == Phase.PAUSED and story.status.canary is None and story.weights == {"A": 100}
+    told = story.status.last_command
+    assert told is not None and "revision C is paused" in story._alias_all(told.message), story.text
+    story.command("resume@latest#2").until_phase(Phase.STABLE)
+    assert story.stable == "C"
+
+
+def test_abort_of_latest_spares_the_former_canary() -> None:
+    """Ordered while C resolves, it quarantines C, not B."""
+    story = mid_canary().command("abort@latest#1").until(lambda status: bool(status.quarantine))
+    assert story.aliases[story.status.quarantine[0].revision] == "C", story.text
+
+
+def test_an_order_by_name_acts_at_once_while_another_revision_resolves() -> None:
+    """A named revision needs nothing that is not known yet."""
+    story = mid_canary().command("abort@B#1").run(0)
+    told = story.status.last_command
+    assert told is not None and told.outcome == DONE and story.status.rollback is not None
+
+
+def test_a_canary_that_gives_way_is_not_held() -> None:
+    """A pause by name of a canary that a newer spec has ended is refused, and does not hold the newer one."""
+    story = (
+        progressing()
+        .apply(spec("good-3", **CHANGES))
+        .until(lambda status: bool(status.timeline) and status.timeline[-1].reason == Reason.SUPERSEDED)
+    )
+    story.command("pause@B#1").run(0)
+    told = story.status.last_command
+    assert told is not None and told.outcome == REFUSED and "gives way" in told.message, story.text
+    assert story.status.paused is None
+
+
+def test_retry_of_latest_repeats_a_failed_look_behind_the_uri() -> None:
+    """Where the resolve Job has failed, nothing is known until it is made anew: retry does that at once."""
+    story = Story().apply(spec("good-1", **UNPINNED)).until_phase(Phase.STABLE)
+    story.ends(
+        "resolve", "good-2", failure(ExitCode.NOT_FOUND, "the host answers 404"), success("resolve", sha("good-2"))
+    )
+    story.apply(spec("good-2", **UNPINNED)).until_phase(Phase.BLOCKED)
+    story.command("pause@latest#1").run(2)
+    assert story.status.last_command is None and "404" in (story.status.message or "")
+    story.command("retry@latest#2").run(0)
+    told = story.status.last_command
+    assert told is not None and told.outcome == DONE, story.text
+    story.until_phase(Phase.STABLE)
+    assert story.stable == "B"
 
 
 def test_promote_ends_a_step_early() -> None:
