@@ -7,7 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import yaml
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
+from urllib3.exceptions import HTTPError
 
 from e2e.cluster import lifecycle, settings
 from e2e.cluster.commands import run
@@ -25,6 +29,11 @@ TREE = Path(__file__).resolve().parents[2]
 CHART = TREE / "charts" / "cuvil"
 RELEASE = "cuvil"
 PROMETHEUS = "http://prometheus-operated.monitoring.svc.cluster.local:9090"
+NEEDED = (
+    ("gateway.networking.k8s.io/v1", "HTTPRoute", "the Gateway API and a controller such as Traefik"),
+    ("monitoring.coreos.com/v1", "PrometheusRule", "prometheus-operator with a Prometheus and an Alertmanager"),
+)
+"""apiVersion, kind, and what brings it."""
 GATEWAY_VARIABLE = "CUVIL_E2E_GATEWAY"
 REGISTRY_VARIABLE = "CUVIL_E2E_REGISTRY"
 
@@ -52,6 +61,7 @@ def _prepare(context: str | None, announce: Callable[[str], None]) -> World:
     if context is None:
         lifecycle.up(chosen)
     access = Access(None if context else str(chosen.kubeconfig), context)
+    _check(access)
     addresses = _addresses()
     with step("the three images are in the registry"):
         images = build(addresses.registry)
@@ -70,6 +80,21 @@ def _prepare(context: str | None, announce: Callable[[str], None]) -> World:
         directions=_directions(chosen, context),
         forget_image=None if context else partial(forget, chosen),
     )
+
+
+def _check(access: Access) -> None:
+    """Raises SetupError unless the cluster answers and has the kinds that the stories need."""
+    try:
+        client.VersionApi(access.api).get_code(_request_timeout=15)
+    except (ApiException, HTTPError) as fault:
+        raise SetupError(
+            f"the cluster does not answer ({getattr(fault, 'reason', fault)}); look at your kubeconfig and context"
+        ) from fault
+    for version, kind, bringer in NEEDED:
+        try:
+            access.resource(kind, version)
+        except ResourceNotFoundError as fault:
+            raise SetupError(f"the cluster has no {kind} of {version}: install {bringer}") from fault
 
 
 def _addresses() -> Addresses:
@@ -125,12 +150,14 @@ def _receive_alerts(access: Access, image: str) -> None:
 
 def _directions(chosen: settings.Settings, context: str | None) -> tuple[str, ...]:
     """Tell how to look around afterwards."""
-    kubectl = f"kubectl --context {context}" if context else f"kubectl --kubeconfig {chosen.kubeconfig}"
+    built = Programs(chosen.programs).path("kubectl")
+    kubectl = f"kubectl --context {context}" if context else f"{built} --kubeconfig {chosen.kubeconfig}"
     say("the stage is set")
     return (
         f"models      {kubectl} get cuvil --all-namespaces",
         f"Prometheus  {kubectl} -n monitoring port-forward svc/prometheus-operated 9090",
         f"a model     {kubectl} -n {STAGE} port-forward svc/rec 8080:80, then GET http://localhost:8080/v2/models/rec",
+        f"operator    {kubectl} -n {NAMESPACE} logs deployment/{RELEASE}",
         "the end     make clean"
         if context is None
         else f"the end     helm --kube-context {context} -n {NAMESPACE} uninstall {RELEASE}",

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     assert make_request(inputs=[want], opt_level=2).inputs == (want,)
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "target": (lambda: make_request("wasm32"), TargetError, "this version has native, x86_64-cpu"),
     "precision": (lambda: make_request(precision="bf16"), TargetError, "this version has fp32_strict, fp32"),
     "format": (lambda: make_request(format="torchscript"), TargetError, "this version reads onnx"),

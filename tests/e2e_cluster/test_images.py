@@ -19,13 +19,20 @@ def program(tmp_path: Path) -> Path:
     return file
 
 
+def _member(tar: tarfile.TarFile, name: str) -> bytes:
+    """The bytes of an archive's file."""
+    file = tar.extractfile(name)
+    assert file is not None
+    return file.read()
+
+
 def test_archive_is_consistent(tmp_path: Path, program: Path) -> None:
     """Each blob lies under its own digest, and index, manifest and config lead to the layer with the program."""
     archive = tmp_path / "image.tar"
     digest = images.write_archive(archive, "localhost/x:1", {"/bin/x": program}, entrypoint=["/bin/x"])
     with tarfile.open(archive) as tar:
-        blobs = {name.rpartition("/")[2]: tar.extractfile(name).read() for name in tar.getnames() if "sha256/" in name}
-        index = json.loads(tar.extractfile("index.json").read())
+        blobs = {name.rpartition("/")[2]: _member(tar, name) for name in tar.getnames() if "sha256/" in name}
+        index = json.loads(_member(tar, "index.json"))
     assert all(hashlib.sha256(data).hexdigest() == name for name, data in blobs.items())
     assert index["manifests"][0]["digest"] == digest
     manifest = json.loads(blobs[digest.removeprefix("sha256:")])
@@ -35,7 +42,7 @@ def test_archive_is_consistent(tmp_path: Path, program: Path) -> None:
     layer.write_bytes(blobs[manifest["layers"][0]["digest"].removeprefix("sha256:")])
     with tarfile.open(layer) as tar:
         assert tar.getnames() == ["bin", "tmp", "bin/x"]
-        assert tar.extractfile("bin/x").read() == program.read_bytes()
+        assert _member(tar, "bin/x") == program.read_bytes()
 
 
 def test_archive_is_reproducible(tmp_path: Path, program: Path) -> None:

@@ -24,13 +24,17 @@ def test_dockerfile_is_ordinary(name: str) -> None:
     assert set(re.findall(r"^FROM (\S+)", text, re.M)) == {"${BASE_IMAGE}", "packages"}
 
 
+def _wheel_stage(name: str) -> str:
+    """The text of an image's stage that makes the wheel."""
+    text = (TREE / "images" / name / "Dockerfile").read_text()
+    stage = re.search(r"(?s)FROM \S+ AS wheel\n.*?\n\n", text)
+    assert stage is not None
+    return stage[0]
+
+
 def test_wheel_stage_is_shared() -> None:
     """The stage that makes the wheel is the same text in each file, so that it is built once."""
-    stages = {
-        re.search(r"(?s)FROM \S+ AS wheel\n.*?\n\n", (TREE / "images" / name / "Dockerfile").read_text())[0]
-        for name in content.NAMES
-    }
-    assert len(stages) == 1
+    assert len({_wheel_stage(name) for name in content.NAMES}) == 1
 
 
 @pytest.mark.parametrize("name", content.NAMES)

@@ -149,7 +149,7 @@ class ClusterLife:
 
     def _end(self, job: Document, outcome: Outcome) -> None:
         meta = job["metadata"]
-        pod = {
+        pod: Document = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {

@@ -57,9 +57,8 @@ class Server:
 def settings_for(artifact: Path, **more: Any) -> ServingSettings:
     """Settings that name the file by its true digest."""
     digest = sha256(artifact.read_bytes()).hexdigest()
-    return ServingSettings(
-        "tiny", "0123456789ab", str(artifact), **({"sha256": digest, "threshold_seconds": 0.7} | more)
-    )
+    facts: dict[str, Any] = {"sha256": digest, "threshold_seconds": 0.7, **more}
+    return ServingSettings("tiny", "0123456789ab", str(artifact), **facts)
 
 
 def start(folder: Path, settings: ServingSettings, *options: str) -> Server:

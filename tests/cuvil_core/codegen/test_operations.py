@@ -105,7 +105,7 @@ def operand(dtype: DType, seed: int) -> Array:
     if dtype.is_integer:
         info = np.iinfo(kind)
         low, high = max(info.min, -40), min(info.max, 40)
-        special = [info.min, info.max, info.min + 1, 0, 1, 2, high]
+        special: list[float] = [info.min, info.max, info.min + 1, 0, 1, 2, high]
         values = rng.integers(low, high, SIZE).astype(kind)
     else:
         limit = np.finfo(kind)
@@ -157,14 +157,14 @@ def differing(got: Array, wanted: Array, dtype: DType) -> Array:
     """Where two results differ by more than 4 units in the last place; any NaN equals any NaN."""
     if dtype is DType.BFLOAT16:
         got, wanted = ((a.astype(np.uint32) << 16).view(np.float32) for a in (got, wanted))
-        return ~((got == wanted) | (np.isnan(got) & np.isnan(wanted)))
+        return np.asarray(~((got == wanted) | (np.isnan(got) & np.isnan(wanted))))
     if got.dtype.kind != "f":
         return np.asarray(got != wanted)
     with np.errstate(all="ignore"):
         near = np.abs(got.astype(np.float64) - wanted.astype(np.float64)) <= 4 * np.spacing(np.abs(wanted)).astype(
             np.float64
         )
-    return ~((got == wanted) | near | (np.isnan(got) & np.isnan(wanted)))
+    return np.asarray(~((got == wanted) | near | (np.isnan(got) & np.isnan(wanted))))
 
 
 def test_float64_functions_are_refused_by_name() -> None:

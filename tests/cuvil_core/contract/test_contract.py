@@ -44,7 +44,7 @@ def test_manifest_round_trip() -> None:
 def test_damaged_manifests_are_value_errors() -> None:
     """1,000 seeded replacements of one value by a foreign one never raise anything but ValueError."""
     dice = random.Random(3)
-    foreign = [None, -1, 1.5, "x", [], {}, [[]], {"a": 1}, True, "9" * 50]
+    foreign: list[object] = [None, -1, 1.5, "x", [], {}, [[]], {"a": 1}, True, "9" * 50]
     for _ in range(1_000):
         raw = json.loads(MANIFEST.to_json())
         place = raw

@@ -14,10 +14,12 @@ from cuvil_core.importer.onnx import load
 from cuvil_core.ir import Graph
 
 Shape = tuple[int | str | None, ...]
+Node = tuple[str, list[str], list[str], dict[str, Any]]
+"""(op, inputs, outputs, attributes)"""
 
 
-def _load(nodes: list[Any], shape: Shape, *specs: InputSpec, opset: int = 17, **constants: Any) -> Graph:
-    made = [helper.make_node(op, list(ins), list(outs), **attributes) for op, ins, outs, attributes in nodes]
+def _load(nodes: list[Node], shape: Shape, *specs: InputSpec, opset: int = 17, **constants: Any) -> Graph:
+    made = [helper.make_node(op, ins, outs, **attributes) for op, ins, outs, attributes in nodes]
     graph = helper.make_graph(
         made,
         "g",
@@ -33,7 +35,7 @@ def _types(graph: Graph) -> tuple[str, str]:
     return str(graph.inputs[0].type), str(graph.outputs[0].type)
 
 
-EXP = ("Exp", "x", "y", {})
+EXP: Node = ("Exp", ["x"], ["y"], {})
 
 
 @pytest.mark.parametrize(
@@ -62,16 +64,15 @@ def test_bounds_reach_the_graph() -> None:
 
 def test_shape_arithmetic_leaves_no_ops() -> None:
     """Shape, Gather, Mul, Concat before a Reshape are followed symbolically."""
-    nodes = [
-        ("Shape", "x", "s", {}),
-        ("Gather", ["s", "two"], "h", {}),
-        ("Mul", ["h", "three"], "m", {}),
-        ("Unsqueeze", ["m", "zero"], "u", {}),
-        ("Concat", ["u", "minus"], "t", {"axis": 0}),
-        ("Reshape", ["x", "t"], "y", {}),
+    nodes: list[Node] = [
+        ("Shape", ["x"], ["s"], {}),
+        ("Gather", ["s", "two"], ["h"], {}),
+        ("Mul", ["h", "three"], ["m"], {}),
+        ("Unsqueeze", ["m", "zero"], ["u"], {}),
+        ("Concat", ["u", "minus"], ["t"], {"axis": 0}),
+        ("Reshape", ["x", "t"], ["y"], {}),
     ]
-    nodes = [(op, [ins] if isinstance(ins, str) else ins, [out], attributes) for op, ins, out, attributes in nodes]
-    ints = {"two": np.int64(2), "three": np.int64(3), "zero": np.array([0]), "minus": np.array([-1])}
+    ints: dict[str, Any] = {"two": np.int64(2), "three": np.int64(3), "zero": np.array([0]), "minus": np.array([-1])}
     graph = _load(nodes, ("N", 3, "H"), **ints)
     assert [op.name for op in graph.ops] == ["reshape"]
     assert _types(graph)[1] == "float32[3*H, N]"
@@ -86,7 +87,7 @@ def test_a_consumed_shape_becomes_data() -> None:
 
 def test_an_unprovable_equality_becomes_a_guard() -> None:
     """Halving and doubling an extent is right for even ones only: a guard says so, and odd inputs are refused."""
-    nodes = [
+    nodes: list[Node] = [
         ("MaxPool", ["x"], ["h"], {"kernel_shape": [2], "strides": [2]}),
         (
             "Resize",
@@ -109,7 +110,7 @@ def test_an_unprovable_equality_becomes_a_guard() -> None:
 )
 def test_a_fixed_batch_gives_way_to_the_callers_symbol(target: list[int], type: str) -> None:
     """A file with batch 1 written into its Reshape serves any batch once the caller names that extent."""
-    nodes = [("Reshape", ["x", "t"], ["y"], {})]
+    nodes: list[Node] = [("Reshape", ["x", "t"], ["y"], {})]
     graph = _load(nodes, (1, 2, 3), InputSpec("x", ("N", 2, 3)), t=np.array(target))
     assert _types(graph)[1] == "float32[N, 6]" and not graph.guards
 

@@ -1,5 +1,6 @@
 """The verifier finds each kind of fault and shows where it is."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -46,7 +47,7 @@ def _undeclared(graph: Graph) -> Graph:
     return replace(graph, symbols=())
 
 
-BROKEN = {
+BROKEN: dict[str, Callable[[Graph], Graph]] = {
     "is not defined before it": lambda graph: replace(graph, ops=graph.ops[1:]),
     "is defined twice": lambda graph: replace(graph, ops=(graph.ops[0], *graph.ops)),
     "other than its rule's": lambda graph: _retyped(graph, 2, TensorType.of(DType.FLOAT32, [Dim.symbol("N"), 4])),

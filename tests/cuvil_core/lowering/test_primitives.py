@@ -1,6 +1,7 @@
 """Each primitive of the op table, lowered, against its reference, for both instruction sets and two sets of extents."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -157,7 +158,7 @@ def test_dots(tmp_path: Path) -> None:
     check(make.done(*results), BINDINGS, tmp_path)
 
 
-CONVOLUTIONS = {
+CONVOLUTIONS: dict[str, tuple[int, dict[str, Any]]] = {
     "few input channels": (3, {"outputs": 24, "strides": (2, 2), "pads": (1, 1, 1, 1)}),
     "whole blocks": (32, {"outputs": 32, "pads": (1, 1, 1, 1)}),
     "part-filled blocks": (20, {"outputs": 40, "pads": (1, 0, 0, 1)}),
@@ -179,7 +180,7 @@ def test_convolutions(case: str, tmp_path: Path) -> None:
     make = Maker()
     x = make.input("x", "N", channels, "H", 9)
     before = make.conv(make.relu(x), channels, (1, 1))
-    bias = make.constant(int(attributes["outputs"]))
+    bias = make.constant(attributes["outputs"])
     results = []
     for source in (x, before):
         y = make.conv(source, **attributes)
@@ -236,7 +237,7 @@ def test_kinds_of_numbers_in_reductions(tmp_path: Path) -> None:
     """Maximum and minimum of integers start at the least and the greatest of their dtype."""
     make = Maker()
     x = make.input("x", "N", "H", dtype=DType.INT32)
-    far = make.op("sub", x, make.filled(np.int32(2_000_000_000), x))
+    far = make.op("sub", x, make.filled(2_000_000_000, x))
     check(make.done(make.op("reduce", far, kind="max", axes=(1,))), BINDINGS, tmp_path)
 
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -205,7 +206,7 @@ def test_text(golden: Callable[[str, str], None]) -> None:
     golden("control_flow.txt", "\n".join(map(print_program, programs)))
 
 
-def _with(program: Program, **changes: object) -> Program:
+def _with(program: Program, **changes: Any) -> Program:
     """The program with its outermost loop or branch changed."""
     changed = [replace(one, **changes) if isinstance(one, Loop | Branch) else one for one in program.statements]
     return replace(program, statements=tuple(changed))
@@ -296,13 +297,16 @@ class Grower:
 
     def branch(self, held: list[str], depth: int) -> list[Statement]:
         """A new value, made by either side in its own way."""
-        target, sides = self.hand.temporary(4), []
-        for _ in range(2):
-            own = list(held)
-            side = self.row(own, self.choose.randrange(1, 4), depth - 1)
-            sides.append((*side, self.combine(own, target)))
+        target = self.hand.temporary(4)
+        then, otherwise = self.side(held, target, depth), self.side(held, target, depth)
         held.append(target)
-        return [Branch(self.choose.choice(self.flags), *sides)]
+        return [Branch(self.choose.choice(self.flags), then, otherwise)]
+
+    def side(self, held: list[str], target: str, depth: int) -> tuple[Statement, ...]:
+        """One side of a branch, which ends with the target."""
+        own = list(held)
+        side = self.row(own, self.choose.randrange(1, 4), depth - 1)
+        return (*side, self.combine(own, target))
 
     def loop(self, held: list[str], depth: int) -> list[Statement]:
         """A new value, carried from turn to turn."""

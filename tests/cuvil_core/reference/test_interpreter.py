@@ -1,5 +1,7 @@
 """Runs of whole graphs: inputs are checked, symbols bound, guards enforced."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def test_regions_run_like_their_bodies() -> None:
     assert got["same"].tolist() == Y.tolist()
 
 
-WRONG = {
+WRONG: dict[str, dict[str, np.ndarray[Any, Any]]] = {
     "'y' is missing": {"x": X},
     "no input 'z'": {"x": X, "y": Y, "z": Y},
     "dtype float64; pass float32": {"x": X.astype(np.float64), "y": Y},

@@ -3,6 +3,7 @@
 import gc
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def test_unaligned_input_is_copied(loaded: module.CuvilModule) -> None:
     np.testing.assert_array_equal(loaded(odd)[0], loaded(rows(4))[0])
 
 
-REFUSALS = {
+REFUSALS: dict[str, tuple[Callable[[module.CuvilModule], object], str]] = {
     "too many": (lambda m: m(rows(1), rows(1)), "2 inputs were passed, wanted x float32"),
     "missing": (lambda m: m(), "input 'x' is missing, wanted x float32"),
     "unknown name": (lambda m: m(z=rows(1)), "no input 'z'"),

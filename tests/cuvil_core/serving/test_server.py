@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tritonclient.utils import InferenceServerException
 import handmade
 import serving_process
 import web_server
+from cuvil_core.artifact import pack
 from cuvil_core.contract import ServingSettings
 from cuvil_core.fetching import push_artifact
 
@@ -41,9 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving_process
 
 def slow_artifact() -> bytes:
     """An artifact of the slow program."""
-    return handmade.pack(
-        handmade.manifest(), {"x86_64-avx2": handmade.library(source=SLOW)}, handmade.WEIGHTS.tobytes()
-    )
+    return pack(handmade.manifest(), {"x86_64-avx2": handmade.library(source=SLOW)}, handmade.WEIGHTS.tobytes())
 
 
 def ask(address: str, first: float = 1.0, rows: int = 1) -> tuple[int, dict[str, Any], http.client.HTTPResponse]:
@@ -227,7 +226,7 @@ def test_idle_server_stops_at_once(tmp_path: Path) -> None:
         assert time.monotonic() - started < 2
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[Callable[[Path], ServingSettings], int, str]] = {
     "wrong digest": (lambda s: serving_process.settings_for(s, sha256="00" * 32), 18, "wanted 0000"),
     "missing file": (lambda s: serving_process.settings_for(s).__class__("m", "r", "/none", "0", 1.0), 19, "/none"),
     "too large": (lambda s: serving_process.settings_for(s, max_artifact_bytes=10), 14, "more than the allowed 10"),
@@ -337,7 +336,7 @@ def test_stop_while_loading(tmp_path: Path) -> None:
 def test_requests_beyond_the_drain_are_given_up(tmp_path: Path) -> None:
     """A request that outlasts --drain-seconds does not keep the process alive."""
     endless = SLOW.replace("usleep(400000)", "sleep(30)")
-    packed = handmade.pack(handmade.manifest(), {"x86_64-avx2": handmade.library(source=endless)}, bytes(12))
+    packed = pack(handmade.manifest(), {"x86_64-avx2": handmade.library(source=endless)}, bytes(12))
     (tmp_path / "a.cuvil").write_bytes(packed)
     settings = serving_process.settings_for(tmp_path / "a.cuvil")
     with serving_process.running(tmp_path, settings, "--drain-seconds", "0.3") as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -19,10 +20,10 @@ HERE = Index.axis("i")
 
 def _sigmoid(x: Array) -> Array:
     decay = np.exp(-np.abs(x))
-    return np.where(x < 0, decay, 1) / (1 + decay)
+    return np.asarray(np.where(x < 0, decay, 1) / (1 + decay))
 
 
-EXACT = {
+EXACT: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp,
     "log": np.log,
     "tanh": np.tanh,

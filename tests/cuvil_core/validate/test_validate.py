@@ -1,6 +1,7 @@
 """Checking an artifact against its source model: true ones pass, wrong ones do not, and the report says by how much."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +77,8 @@ def test_golden_cases(tmp_path: Path) -> None:
     y, total = handmade.expected(x)
     manifest = load(handmade.artifact()).artifact.manifest
     np.savez(tmp_path / "one.npz", x=x, y=y, total=total)
-    np.savez(tmp_path / "two.npz", **{"0/x": x, "0/y": y, "1/x": x[:1], "1/total": total[:1] + 1})
+    cases: dict[str, Any] = {"0/x": x, "0/y": y, "1/x": x[:1], "1/total": total[:1] + 1}
+    np.savez(tmp_path / "two.npz", **cases)
     good, bad = (read_golden(tmp_path / name, manifest) for name in ("one.npz", "two.npz"))
     assert check(load(handmade.artifact()), None, QUICK, model_sha256="", golden=good).report.passed
     report = check(load(handmade.artifact()), None, QUICK, model_sha256="", golden=bad).report
@@ -190,7 +192,8 @@ def test_magnitude_is_that_of_all_cases(tmp_path: Path) -> None:
     y = handmade.expected(x)[0]
     off = y[1:] + np.float32(1e-7)
     manifest = load(handmade.artifact()).artifact.manifest
-    np.savez(tmp_path / "both.npz", **{"0/x": x[:1], "0/y": y[:1], "1/x": x[1:], "1/y": off})
+    cases: dict[str, Any] = {"0/x": x[:1], "0/y": y[:1], "1/x": x[1:], "1/y": off}
+    np.savez(tmp_path / "both.npz", **cases)
     np.savez(tmp_path / "one.npz", x=x[1:], y=off)
     both, one = (read_golden(tmp_path / f"{name}.npz", manifest) for name in ("both", "one"))
     assert check(load(handmade.artifact()), None, QUICK, model_sha256="", golden=both).report.passed

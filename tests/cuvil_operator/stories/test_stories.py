@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from cluster_life import Behaviour
-from cuvil_core.contract import ExitCode
+from cuvil_core.contract import ExitCode, Outcome
 from cuvil_operator.conventions import Phase, Reason
 from cuvil_operator.facts import Images
 from cuvil_operator.gateways.protocols import SourceFault
@@ -47,7 +48,7 @@ def test_canary_promoted(golden: Golden) -> None:
 def test_canary_promoted_by_pod_count(golden: Golden) -> None:
     """Without a gateway the shares are made of pods, and stable gives up pods only once the canary's are ready."""
     steps = [{"weight": 20, "hold": "20s"}, {"weight": 75, "hold": "20s"}]
-    changes = {"rollout__traffic": None, "rollout__steps": steps}
+    changes: dict[str, Any] = {"rollout__traffic": None, "rollout__steps": steps}
     story = canary(**changes).until_phase(Phase.STABLE).run(30)
     golden("canary_by_pod_count.txt", story.text)
     assert story.life.dropped == 0
@@ -79,7 +80,7 @@ def test_rollback_by_latency(golden: Golden) -> None:
 def test_rollback_by_pod_count(golden: Golden) -> None:
     """By pod count stable is made whole before the canary's pods leave the Service."""
     steps = [{"weight": 75, "hold": "60s"}]
-    changes = {"rollout__traffic": None, "rollout__steps": steps}
+    changes: dict[str, Any] = {"rollout__traffic": None, "rollout__steps": steps}
     story = bad_canary(Behaviour(errors=Fraction(1, 10)), **changes).until_phase(Phase.ROLLED_BACK).run(30)
     golden("rollback_by_pod_count.txt", story.text)
     assert story.life.dropped == 0
@@ -235,7 +236,7 @@ def test_infrastructure_is_tried_again(golden: Golden) -> None:
     golden("infrastructure.txt", story.text)
 
 
-def success_of(model: str) -> object:
+def success_of(model: str) -> Outcome:
     """Give a good ending for a script."""
     return success("compile", sha(model))
 
@@ -256,7 +257,11 @@ def test_suspend_does_not_hold_a_rollback() -> None:
 
 def test_weight_unreachable() -> None:
     """Without a gateway a step far below one pod's share is refused before it begins, unless it is allowed."""
-    changes = {"rollout__traffic": None, "rollout__steps": [{"weight": 5, "hold": "10s"}], "serving__replicas": 2}
+    changes: dict[str, Any] = {
+        "rollout__traffic": None,
+        "rollout__steps": [{"weight": 5, "hold": "10s"}],
+        "serving__replicas": 2,
+    }
     story = first_deploy(**changes).apply(spec("good-2", **changes)).until_phase(Phase.BLOCKED)
     assert "allowCoarseWeights" in (story.status.message or "")
     story.apply(spec("good-2", rollout__allowCoarseWeights=True, **changes)).until_phase(Phase.STABLE)
@@ -322,7 +327,7 @@ def test_equal_models_compile_once_under_kills() -> None:
 def test_shares_that_do_not_round_are_reached(weight: int, model: str) -> None:
     """By pod count a step is reached when its pods are there: 3 beside 5 is 62.5 %, whichever way that is rounded."""
     steps = [{"weight": weight, "hold": "10s"}]
-    changes = {"rollout__traffic": None, "rollout__steps": steps, "serving__replicas": 5}
+    changes: dict[str, Any] = {"rollout__traffic": None, "rollout__steps": steps, "serving__replicas": 5}
     canary(model=model, **changes).until_phase(Phase.STABLE)
 
 
