@@ -65,7 +65,8 @@ def compile_model(source: Path | bytes, request: CompileRequest, *, progress: Pr
     programs, weights = share_weights(programs)
     libraries: dict[str, bytes] = {}
     for position, variant in enumerate(variants):
-        tell(f"build for {variant.isa.value}", 0.4 + 0.5 * position / len(variants))
+        first = "" if toolchain.prepared(_toolchain_folder()) else ", after preparing the C compiler once (about 15 s)"
+        tell(f"build for {variant.isa.value}{first}", 0.4 + 0.5 * position / len(variants))
         libraries[variant.name] = build(programs[variant.name], variant)
     tell("pack", 0.9)
     facts = facts_of(graph, programs, variants) | {"notes": [str(note) for note in notes]}

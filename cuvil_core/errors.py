@@ -3,7 +3,7 @@
 CuvilError                     exit code  what the caller does
 ├── ModelError                 10         mends the model file
 │   └── UnsupportedOpError     11         changes the model, or adds the op (docs/how-to/add-an-op.md)
-├── AccuracyError              12         takes another precision or a wider bound
+├── AccuracyError              12         takes a wider bound, or reports it with the model
 ├── SpeedError                 13         takes other hardware or a wider bound
 ├── SizeError                  14         raises the bound or shrinks the model
 ├── TimeLimitError             15         raises the limit

@@ -5,6 +5,7 @@ Wiring only: the compiler is `cuvil_core.compile`, which this file brings in whe
 
 import functools
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -56,22 +57,31 @@ def compile(
     `target`: `native` (this machine's CPU) or `x86_64-cpu` (AVX2 and AVX-512 in one artifact). `precision`:
     `fp32_strict` or `fp32`. `inputs`: names and bounds of symbolic extents, as `InputSpec` or as mappings such as
     `{"name": "x", "shape": ["N", 3, 224, 224], "bounds": {"N": (1, 32)}}`. `opt_level`: 0 to 3, else
-    CUVIL_IR_OPT_LEVEL, else 2. Raises CuvilError by cause; see `cuvil_core.errors`.
+    CUVIL_IR_OPT_LEVEL, else 2. Raises CuvilError by cause; see `cuvil_core.errors`. Warns where the cache cannot keep
+    what was compiled.
     """
     source = model if model is not None else model_path
     if source is None:
         raise InputError("no model was passed, wanted a path or the bytes of an ONNX file")
-    return compile_cached(source, make_request(target, precision, inputs, opt_level), progress=progress).module
+    compiled = compile_cached(source, make_request(target, precision, inputs, opt_level), progress=progress)
+    if compiled.note:
+        warnings.warn(compiled.note, RuntimeWarning, stacklevel=2)
+    return compiled.module
 
 
 def compile_cached(
     source: Model, request: CompileRequest, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Compiled:
     """Give the module for a model and a request, from the cache where it is there."""
-    source = source if isinstance(source, bytes) else Path(source)
+    source = source if isinstance(source, bytes) else _path(source)
     key = cache_key(model_digest(source), request, compiler_identity(), cpu_features())
     got = (cache or Cache()).obtain(key, lambda: build(source, request, progress), load)
-    return Compiled(got.value, got.hit, got.note)
+    return Compiled(got.value, got.hit, cure(got.note))
+
+
+def cure(note: str) -> str:
+    """Add to why the cache could not keep an artifact what follows and what helps; nothing to nothing."""
+    return note and f"{note}; each compilation starts anew until CUVIL_CACHE_DIR names a folder that can be written"
 
 
 def build(source: Path | bytes, request: CompileRequest, progress: Progress | None = None) -> bytes:
@@ -155,6 +165,15 @@ _PIECE = 1 << 20
 _OVERLAP = len(_LOCATION) + 5 + _LONGEST_NAME
 _NO_COMPILER = frozenset({"serving", "fetching", "cli", "validate", "cache"})
 """Rooms that cannot change an artifact's bytes."""
+
+
+def _path(source: object) -> Path:
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"the model is a {type(source).__name__}; pass a path or the bytes of an ONNX file, for a ModelProto "
+            "model.SerializeToString()"
+        )
+    return Path(source)
 
 
 def _level(stated: int | None) -> int:

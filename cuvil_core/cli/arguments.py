@@ -3,11 +3,12 @@
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from cuvil_core.cli.sources import DEFAULT_MAX_BYTES
+from cuvil_core.errors import InputError
 from cuvil_core.version import VERSION
 
 EXAMPLES = """examples:
@@ -20,7 +21,32 @@ EXAMPLES = """examples:
 exit codes: 0 good, 2 usage, 10 bad model, 11 unsupported op, 12 wrong numbers, 13 too slow, 14 too large, 15 timeout,
 16 bad artifact, 17 unsupported target, 18 other digest, 19 not found, 20 infrastructure (try again), 70 fault of Cuvil
 """
-Parser = argparse.ArgumentParser
+
+
+class Misused(Exception):
+    """A command line that cannot be read; `usage` is what people are shown before the sentence."""
+
+    def __init__(self, fault: InputError, usage: str) -> None:
+        super().__init__(str(fault))
+        self.fault, self.usage = fault, usage
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of ending the process: the error may have to be told as JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise Misused."""
+        raise Misused(InputError(f"{message}; see `{self.prog} --help`"), self.format_usage())
+
+
+def manner_of(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Give how to speak (`json`, `quiet`, `debug`, `termination_log`) of a command line that is wrong elsewhere."""
+    parser = Parser(add_help=False)
+    _common(parser)
+    try:
+        return parser.parse_known_args(arguments)[0]
+    except Misused:
+        return parser.parse_args([])
 
 
 def build_parser() -> Parser:

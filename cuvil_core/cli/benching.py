@@ -7,7 +7,7 @@ from typing import Any
 
 from cuvil_core.cli.console import Console, Result, table
 from cuvil_core.cli.examples import random_inputs
-from cuvil_core.cli.sources import local_artifact, local_model
+from cuvil_core.cli.sources import check_source, local_artifact, local_model
 from cuvil_core.errors import InputError
 from cuvil_core.runtime import load, thread_count
 from cuvil_core.validate import Latency, Oracle, measure_pair
@@ -21,7 +21,7 @@ def bench_command(given: argparse.Namespace, console: Console) -> Result:
         path = stack.enter_context(local_artifact(given.artifact, given, given.sha256))
         module = load(path, variant=given.variant, limit=given.max_bytes)
         inputs = random_inputs(module, given)
-        name, other = _other(stack, given, inputs)
+        name, other = _other(stack, given, inputs, module.report.model_sha256)
         progress = stack.enter_context(console.progress("bench"))
         progress(f"{given.warm_up} + {given.runs} runs", 0.1)
         own, peer = measure_pair(lambda: module.run(inputs), other, given.runs, given.warm_up)
@@ -42,10 +42,12 @@ def bench_command(given: argparse.Namespace, console: Console) -> Result:
 
 
 def _other(
-    stack: contextlib.ExitStack, given: argparse.Namespace, inputs: dict[str, Any]
+    stack: contextlib.ExitStack, given: argparse.Namespace, inputs: dict[str, Any], made_from: str
 ) -> tuple[str, Callable[[], object] | None]:
     if given.model:
-        oracle = Oracle(stack.enter_context(local_model(given.model, given, None)), thread_count())
+        path = stack.enter_context(local_model(given.model, given, None))
+        oracle = Oracle(path, thread_count())
+        check_source(path, made_from)
         return "onnxruntime", lambda: oracle.run(inputs)
     if given.baseline:
         base = load(stack.enter_context(local_artifact(given.baseline, given, None)), limit=given.max_bytes)

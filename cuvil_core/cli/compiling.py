@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from cuvil_core.artifact import Artifact, publish
-from cuvil_core.cache import Cache, cache_key
+from cuvil_core.cache import Cache, Obtained, cache_key
 from cuvil_core.cli.console import Console, Progress, Result, size_text
-from cuvil_core.cli.sources import local_model
+from cuvil_core.cli.sources import check_output, local_model
 from cuvil_core.contract import CompileRequest, Manifest
-from cuvil_core.fetching import push_artifact
-from cuvil_core.front import build, compiler_identity, make_request, model_digest
+from cuvil_core.fetching import parse_repository, push_artifact
+from cuvil_core.front import build, compiler_identity, cure, make_request, model_digest
 from cuvil_core.runtime import cpu_features
 
 MAX_FACTS = 24
@@ -22,21 +22,27 @@ MAX_FACTS = 24
 def compile_command(given: argparse.Namespace, console: Console) -> Result:
     """Compile; equal requests are answered from the cache."""
     request = make_request(given.target, given.precision, given.input, given.opt_level, given.format)
+    if given.push:
+        parse_repository(given.push)
     started = time.perf_counter()
     with local_model(given.model, given, given.sha256) as path, console.progress(f"compile {path.name}") as progress:
-        artifact, hit = _obtain(path, request, given.no_cache, progress)
-        stem = path.stem
+        output = given.output or Path(f"{path.stem}.cuvil")
+        if not given.push:
+            check_output(output)
+        got = _obtain(path, request, given.no_cache, progress)
+    artifact, note = got.value, cure(got.note)
+    if note:
+        console.say(f"note: {note}")
     seconds = time.perf_counter() - started
     made = artifact.manifest
     facts = numbers(made)
     if given.push:
         stored = push_artifact(artifact, given.push, insecure=given.insecure_registry)
         return Result(stored.reference, asdict(stored) | {"facts": facts})
-    output = given.output or Path(f"{stem}.cuvil")
     publish(artifact.data, output)
     text = f"{output}: {size_text(len(artifact.data))} for {', '.join(artifact.variants)} in {seconds:.1f} s"
     data: dict[str, Any] = {"path": str(output), "sha256": artifact.sha256(), "size": len(artifact.data)}
-    return Result(text + (" (from the cache)" if hit else ""), data | {"cached": hit, "facts": facts})
+    return Result(text + (" (from the cache)" if got.hit else ""), data | {"cached": got.hit, "facts": facts})
 
 
 def numbers(manifest: Manifest) -> dict[str, Any]:
@@ -49,13 +55,12 @@ def numbers(manifest: Manifest) -> dict[str, Any]:
     return dict(list(plain.items())[:MAX_FACTS])
 
 
-def _obtain(path: Path, request: CompileRequest, no_cache: bool, progress: Progress) -> tuple[Artifact, bool]:
+def _obtain(path: Path, request: CompileRequest, no_cache: bool, progress: Progress) -> Obtained[Artifact]:
     key = cache_key(model_digest(path), request, compiler_identity(), cpu_features())
     cache = Cache()
     if no_cache:
         cache.remove(key)
-    got = cache.obtain(key, lambda: build(path, request, progress), _checked)
-    return got.value, got.hit
+    return cache.obtain(key, lambda: build(path, request, progress), _checked)
 
 
 def _checked(artifact: Artifact) -> Artifact:

@@ -4,7 +4,7 @@ import argparse
 
 from cuvil_core.cli.arguments import build_parser
 from cuvil_core.cli.console import Console, Result
-from cuvil_core.errors import InfrastructureError
+from cuvil_core.errors import MissingError
 
 
 def completion_command(given: argparse.Namespace, console: Console) -> Result:
@@ -12,6 +12,6 @@ def completion_command(given: argparse.Namespace, console: Console) -> Result:
     try:
         import shtab
     except ImportError as fault:
-        raise InfrastructureError("shtab is not installed here; pip install shtab") from fault
+        raise MissingError("shtab is not installed here; pip install shtab") from fault
     script = str(shtab.complete(build_parser(), given.shell))
     return Result(script, {"shell": given.shell, "script": script})

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cuvil_core.cache import Cache
-from cuvil_core.cli.console import Console, Result, size_text
-from cuvil_core.errors import CuvilError
+from cuvil_core.cli.console import Console, Failed, Result, size_text
+from cuvil_core.errors import CuvilError, TargetError
 from cuvil_core.runtime import available_cpus, cpu_features, thread_count
 from cuvil_core.runtime.threads import affinity_cpus, cpu_quota
 from cuvil_core.runtime.variants import KNOWN, choose
@@ -26,7 +26,7 @@ PACKAGES = (
     ("onnx", True, "pip install onnx: no model can be read without it"),
     ("ziglang", True, "pip install ziglang: nothing can be compiled without it"),
     ("onnxruntime", False, "pip install onnxruntime: `cuvil verify` compares with it"),
-    ("aiohttp", False, "pip install 'cuvil[serve]': serving needs it"),
+    ("aiohttp", False, "pip install aiohttp prometheus-client: serving needs them"),
     ("torch", False, "no need: torch tensors are taken where torch is installed"),
 )
 C_SOURCE = '#include <stdint.h>\n__attribute__((visibility("default"))) int32_t cuvil_abi_version(void) { return 1; }\n'
@@ -48,15 +48,20 @@ class Finding:
 
 
 def doctor_command(given: argparse.Namespace, console: Console) -> Result:
-    """Check all; the command itself succeeds whatever it finds."""
+    """Check all; raises TargetError with what was found when something needs a cure. Notes need none."""
     checks = [_versions, _processor, _threads, _memory, _loading, _cache, _space]
     if given.compile:
         checks.append(_compiling)
     findings = [finding for one in checks for finding in _guarded(one)]
     bad = sum(finding.state == "bad" for finding in findings)
-    last = f"{bad} of {len(findings)} findings need a cure" if bad else f"all {len(findings)} findings are good"
-    text = "\n".join([*map(str, findings), last])
-    return Result(text, {"findings": [asdict(one) for one in findings], "bad": bad})
+    notes = sum(finding.state == "note" for finding in findings)
+    data = {"findings": [asdict(one) for one in findings], "bad": bad, "notes": notes}
+    text = "\n".join(map(str, findings))
+    if bad:
+        sentence = f"{bad} of {len(findings)} findings need the cure named beside each of them"
+        raise Failed(TargetError(sentence), Result(text, data))
+    last = f"none of {len(findings)} findings needs a cure{f', {notes} are notes' if notes else ''}"
+    return Result(f"{text}\n{last}", data)
 
 
 def _guarded(one: Callable[[], Iterator[Finding]]) -> list[Finding]:

@@ -40,4 +40,4 @@ def read_inputs(path: Path) -> dict[str, Array]:
     except FileNotFoundError as fault:
         raise MissingError(f"{path} does not exist; name an npz file") from fault
     except Exception as fault:  # NumPy and zipfile raise a dozen kinds for broken files
-        raise InputError(f"{path} is no npz file of plain arrays: {fault}") from fault
+        raise InputError(f"{path} is no npz file of plain arrays; write it with numpy.savez") from fault

@@ -31,7 +31,9 @@ def inspect_command(given: argparse.Namespace, console: Console) -> Result:
         ("runs here", _runs_here(artifact)),
     ]
     rows += [(part.name, size_text(part.size)) for part in made.segments]
-    rows += [(name, _short(value)) for name, value in sorted(made.facts.items())]
+    rows += [
+        (name, _bounds(value) if name == "bounds" else _short(value)) for name, value in sorted(made.facts.items())
+    ]
     rows += [(f"metadata {name}", _short(value)) for name, value in sorted(made.metadata.items())]
     return Result(table(rows), data)
 
@@ -44,5 +46,24 @@ def _runs_here(artifact: Artifact) -> str:
 
 
 def _short(value: object) -> str:
-    text = " ".join(str(value).split())
+    text = " ".join(_spelled(value).split())
     return text if len(text) <= 100 else f"{text[:100]}… ({len(text)} characters)"
+
+
+def _spelled(value: object) -> str:
+    if value is None:
+        return "without bound"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_spelled(one)}" for key, one in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_spelled, value)) or "none"
+    return str(value)
+
+
+def _bounds(value: object) -> str:
+    """Give the least and greatest extent of each symbol. The form is looked at, since a file may hold anything."""
+    if not isinstance(value, dict) or any(not isinstance(pair, list) or len(pair) != 2 for pair in value.values()):
+        return _short(value)
+    return _short(
+        {name: f"{least} and more" if most is None else f"{least} to {most}" for name, (least, most) in value.items()}
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from cuvil_core.cli.arguments import build_parser
+from cuvil_core.cli.arguments import Misused, build_parser, manner_of
 from cuvil_core.cli.console import Console, Failed, Result
 from cuvil_core.contract import ExitCode, Outcome
 from cuvil_core.errors import CuvilError, InternalError, SizeError
@@ -22,7 +22,10 @@ Command = Callable[[argparse.Namespace, Console], Result]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; give the exit code. No traceback is ever shown unless `--debug` asks for it."""
-    given = build_parser().parse_args(arguments)
+    try:
+        given = build_parser().parse_args(arguments)
+    except Misused as fault:
+        return _misused(manner_of(arguments), fault)
     console = Console(as_json=given.json, quiet=given.quiet)
     try:
         with _ended_by_sigterm():
@@ -98,6 +101,13 @@ def command_of(name: str) -> Command:
     else:
         from cuvil_core.cli.completion import completion_command as command
     return command
+
+
+def _misused(given: argparse.Namespace, fault: Misused) -> int:
+    console = Console(as_json=given.json)
+    if not given.json:
+        print(fault.usage, end="", file=console.err)
+    return _fail(given, console, fault.fault)
 
 
 def _fail(given: argparse.Namespace, console: Console, fault: CuvilError, found: Result | None = None) -> int:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from cuvil_core.artifact.layout import MAGIC
 from cuvil_core.cli.console import Console, Result, size_text
 from cuvil_core.cli.sources import check_file
-from cuvil_core.fetching import push_artifact, push_model, resolve
+from cuvil_core.fetching import parse_repository, push_artifact, push_model, resolve
 
 
 def resolve_command(given: argparse.Namespace, console: Console) -> Result:
@@ -19,6 +19,7 @@ def resolve_command(given: argparse.Namespace, console: Console) -> Result:
 
 def push_command(given: argparse.Namespace, console: Console) -> Result:
     """Store a file in a registry: an artifact as such, anything else as a model."""
+    parse_repository(given.repository)
     path = check_file(given.file, given.max_bytes, None)
     with open(path, "rb") as file:
         is_artifact = file.read(len(MAGIC)) == MAGIC

@@ -1,5 +1,6 @@
 """Where commands get models and artifacts from: a path, a URI, a reference."""
 
+import os
 import tempfile
 import urllib.parse
 from argparse import Namespace
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 
-from cuvil_core.errors import DigestError, MissingError, SizeError
+from cuvil_core.errors import DigestError, InputError, MissingError, SizeError
 from cuvil_core.fetching import fetch, pull_artifact
 
 DEFAULT_MAX_BYTES = 8 << 30
@@ -62,6 +63,29 @@ def check_file(path: Path, max_bytes: int, sha256: str | None) -> Path:
     except OSError as fault:
         raise MissingError(f"{path} cannot be read: {fault.strerror}; name a file") from fault
     return path
+
+
+def check_output(path: Path) -> Path:
+    """Give a path that can be written, asked before work whose result would be lost; raises InputError."""
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it")
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder here, so {path.name} cannot be written there; make it or name another")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{folder} cannot be written by this user; name another folder for {path.name}")
+    return path
+
+
+def check_source(path: Path, made_from: str) -> None:
+    """Raise DigestError when a model file is not the one that an artifact was compiled from."""
+    with open(path, "rb") as file:
+        found = file_digest(file, "sha256").hexdigest()
+    if found != made_from:
+        raise DigestError(
+            f"the artifact was compiled from another model, of sha256 {made_from[:12]}…, than {path.name}, which has "
+            f"{found[:12]}…; name that model, or compile this one"
+        )
 
 
 def _name(uri: str) -> str:

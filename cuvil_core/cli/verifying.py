@@ -6,7 +6,7 @@ from typing import Any
 
 from cuvil_core.artifact import publish
 from cuvil_core.cli.console import Console, Failed, Result, size_text, table
-from cuvil_core.cli.sources import local_artifact, local_model
+from cuvil_core.cli.sources import check_output, check_source, local_artifact, local_model
 from cuvil_core.contract import OutputError, ValidationReport
 from cuvil_core.errors import AccuracyError, InputError, SpeedError
 from cuvil_core.runtime import CuvilModule, load, thread_count
@@ -18,6 +18,8 @@ def verify_command(given: argparse.Namespace, console: Console) -> Result:
     """Compare an artifact with its source model or a golden file, time it, weigh it."""
     if given.model is None and given.golden is None:
         raise InputError("nothing to compare with was named; pass --model or --golden")
+    if given.report is not None:
+        check_output(given.report)
     limits = Limits(given.rtol, given.atol, given.latency_limit_ms, given.max_ratio, given.runs, given.warm_up)
     with contextlib.ExitStack() as stack:
         module = _load(stack, given.artifact, given, given.sha256)
@@ -32,7 +34,7 @@ def verify_command(given: argparse.Namespace, console: Console) -> Result:
         raise Failed(
             AccuracyError(
                 f"output {worst.name!r} is off by {worst.max_rel:.2g} of its magnitude, beyond rtol {report.rtol:g} "
-                f"and atol {report.atol:g}; take fp32_strict or a wider bound"
+                f"and atol {report.atol:g}; widen the bound, or report it with the model"
             ),
             result,
         )
@@ -93,7 +95,9 @@ def _check(
         narrow = argparse.Namespace(**{**vars(given), "max_bytes": min(given.max_bytes, GOLDEN_LIMIT)})
         golden = read_golden(stack.enter_context(local_model(given.golden, narrow, None)), module.artifact.manifest)
     else:
-        oracle = Oracle(stack.enter_context(local_model(given.model, given, given.model_sha256)), thread_count())
+        path = stack.enter_context(local_model(given.model, given, given.model_sha256))
+        oracle = Oracle(path, thread_count())
+        check_source(path, module.report.model_sha256)
     progress = stack.enter_context(console.progress("verify"))
     source = given.model_sha256 or module.report.model_sha256
     return check(module, oracle, limits, model_sha256=source, golden=golden, baseline=baseline, progress=progress)

@@ -1,7 +1,7 @@
 """What a serving pod reads from its revision's immutable ConfigMap (key `serving.json`)."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,15 @@ class ServingSettings:
         raw = json.loads(text)
         if not isinstance(raw, dict):
             raise ValueError("serving settings are a JSON object")
-        try:
-            made = cls(**raw)
-        except TypeError as fault:
-            raise ValueError(f"the serving settings are not whole: {fault}") from fault
+        for name in raw:
+            if name not in _KINDS:
+                raise ValueError(
+                    f"there is no serving setting {name!r}; remove it, or write one of {', '.join(_KINDS)}"
+                )
+        absent = [one.name for one in fields(cls) if one.default is MISSING and one.name not in raw]
+        if absent:
+            raise ValueError(f"the serving settings lack {', '.join(absent)}; add {'them' if absent[1:] else 'it'}")
+        made = cls(**raw)
         for name, kind in _KINDS.items():
             if type(getattr(made, name)) not in kind:
                 raise ValueError(f"the serving setting {name!r} is {getattr(made, name)!r}, wanted {kind[-1].__name__}")

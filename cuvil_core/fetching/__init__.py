@@ -7,5 +7,6 @@ log or return a credential, or write a file that was not checked. Standard libra
 
 from cuvil_core.fetching.artifacts import pull_artifact, push_artifact, push_model
 from cuvil_core.fetching.fetch import Fetched, fetch, resolve
+from cuvil_core.fetching.reference import parse_repository
 
-__all__ = ["Fetched", "fetch", "pull_artifact", "push_artifact", "push_model", "resolve"]
+__all__ = ["Fetched", "fetch", "parse_repository", "pull_artifact", "push_artifact", "push_model", "resolve"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from cuvil_core.artifact import Artifact, open_artifact
 from cuvil_core.contract import StoredArtifact
-from cuvil_core.errors import DigestError, InputError, MissingError
-from cuvil_core.fetching.reference import Reference, parse
+from cuvil_core.errors import DigestError, MissingError
+from cuvil_core.fetching.reference import Reference, parse, parse_repository
 from cuvil_core.fetching.registry import MANIFEST, Registry
 from cuvil_core.fetching.sink import Expected, Received
 
@@ -41,7 +41,8 @@ class _Item:
 def push_artifact(source: Path | Artifact, repository: str, *, insecure: bool = False) -> StoredArtifact:
     """Store an artifact under `HOST/REPOSITORY[:tag]`, config = its manifest JSON; give its reference by digest.
 
-    The same artifact pushed twice has the same reference. Raises ArtifactError, MissingError, InfrastructureError.
+    The same artifact pushed twice has the same reference. Raises ArtifactError, InputError, MissingError,
+    InfrastructureError.
     """
     artifact = source if isinstance(source, Artifact) else open_artifact(source)
     artifact.verify()
@@ -66,7 +67,7 @@ def pull_artifact(
 ) -> Received:
     """Fetch an artifact into `destination`, checked against the registry's digest and `sha256` (hex) of the file.
 
-    Raises MissingError, DigestError, SizeError, InfrastructureError.
+    Raises InputError, MissingError, DigestError, SizeError, InfrastructureError.
     """
     return pull(parse(reference), destination, ARTIFACT_LAYER, Expected(max_bytes, sha256), insecure)
 
@@ -99,9 +100,7 @@ def check_digest(where: Reference, digest: str, wanted: Expected) -> None:
 
 
 def _push(item: _Item, repository: str, insecure: bool) -> str:
-    where = parse(repository)
-    if where.digest is not None:
-        raise InputError(f"{where} is a digest; push to a repository or a tag")
+    where = parse_repository(repository)
     registry = Registry(where, insecure)
     config_digest = f"sha256:{sha256(item.config).hexdigest()}"
     registry.push_blob(config_digest, len(item.config), item.config)

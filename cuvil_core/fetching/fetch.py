@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from cuvil_core.contract import ResolvedModel
-from cuvil_core.errors import InfrastructureError, MissingError, SizeError
+from cuvil_core.errors import InfrastructureError, InputError, MissingError, SizeError
 from cuvil_core.fetching.artifacts import MODEL_LAYER, check_digest, find_layer, pull
 from cuvil_core.fetching.credentials import for_source
 from cuvil_core.fetching.reference import parse
@@ -37,7 +37,7 @@ class Fetched:
 def fetch(uri: str, destination: Path, *, max_bytes: int, sha256: str | None = None, insecure: bool = False) -> Fetched:
     """Bring what `uri` names to `destination`, whole and checked, or raise and leave nothing.
 
-    Raises MissingError, DigestError, SizeError, InfrastructureError.
+    Raises InputError for what is no URI, MissingError, DigestError, SizeError, InfrastructureError.
     """
     wanted = Expected(max_bytes, sha256)
     if uri.startswith("oci://"):
@@ -82,8 +82,8 @@ def _stream(uri: str, wanted: Expected, destination: Path | None) -> Received:
     if scheme == "file":
         return _copy(uri, wanted, destination)
     if not scheme:
-        raise MissingError(f"{uri!r} has no scheme; write file:///path or one of {SCHEMES}")
-    raise MissingError(f"{shown(uri)} has scheme {scheme!r}; use one of {SCHEMES}")
+        raise InputError(f"{uri!r} has no scheme; write file:///path or one of {SCHEMES}")
+    raise InputError(f"{shown(uri)} has scheme {scheme!r}; use one of {SCHEMES}")
 
 
 def _download(uri: str, wanted: Expected, destination: Path | None) -> Received:
@@ -112,7 +112,7 @@ def _download_once(uri: str, wanted: Expected, destination: Path | None) -> Rece
 def _copy(uri: str, wanted: Expected, destination: Path | None) -> Received:
     parts = urllib.parse.urlsplit(uri)
     if parts.netloc not in ("", "localhost"):
-        raise MissingError(f"{uri} names another machine; write file:///path")
+        raise InputError(f"{uri} names another machine; write file:///path")
     path = Path(urllib.parse.unquote(parts.path))
     try:
         if not path.is_file():

@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from cuvil_core.errors import MissingError
+from cuvil_core.errors import InputError
 
 INSECURE = "CUVIL_INSECURE_REGISTRIES"
 _HOST = r"(?P<host>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?)"
@@ -49,8 +49,19 @@ class Reference:
 
 
 def parse(text: str) -> Reference:
-    """Read a reference, with or without `oci://`; raises MissingError. Without tag and digest it is `latest`."""
+    """Read a reference, with or without `oci://`; raises InputError. Without tag and digest it is `latest`."""
     found = _REFERENCE.fullmatch(text.removeprefix("oci://"))
     if found is None or len(text) > 512:
-        raise MissingError(f"{text!r} is no reference; write HOST/REPOSITORY@sha256:… or HOST/REPOSITORY:tag")
+        raise InputError(f"{text!r} is no reference; write HOST/REPOSITORY@sha256:… or HOST/REPOSITORY:TAG")
     return Reference(found["host"], found["repository"], found["digest"] or found["tag"] or "latest")
+
+
+def parse_repository(text: str) -> Reference:
+    """Read what one may push to: `HOST/REPOSITORY[:TAG]`, with or without `oci://`; raises InputError."""
+    try:
+        where = parse(text)
+    except InputError as fault:
+        raise InputError(f"{text!r} is no repository; write HOST/REPOSITORY or HOST/REPOSITORY:TAG") from fault
+    if where.digest is not None:
+        raise InputError(f"{where} is a digest; push to HOST/REPOSITORY or HOST/REPOSITORY:TAG")
+    return where

@@ -6,6 +6,7 @@ The only room that runs processes. Must not know kernels, models, or what the C 
 """
 
 from cuvil_core.toolchain.building import build, compiler_version
+from cuvil_core.toolchain.process import prepared
 from cuvil_core.toolchain.targets import AVX2, AVX512, TargetSpec, native
 
-__all__ = ["AVX2", "AVX512", "TargetSpec", "build", "compiler_version", "native"]
+__all__ = ["AVX2", "AVX512", "TargetSpec", "build", "compiler_version", "native", "prepared"]

@@ -77,6 +77,12 @@ def find_compiler(cache_dir: Path | None) -> Compiler:
     return Compiler(program, importlib.metadata.version("ziglang"), pieces)
 
 
+def prepared(cache_dir: Path) -> bool:
+    """False where the next build must first make the runtime pieces, which takes seconds."""
+    pieces = find_compiler(cache_dir).pieces or Path(os.environ["ZIG_GLOBAL_CACHE_DIR"])
+    return (pieces / "o").is_dir()
+
+
 def _failure(code: int, said: str) -> Exception:
     lines = [line for line in said.splitlines() if line.strip()]
     shown = " / ".join([line for line in lines if "error" in line][:_SHOWN_LINES] or lines[:_SHOWN_LINES])

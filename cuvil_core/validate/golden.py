@@ -33,7 +33,7 @@ def read_golden(path: Path, manifest: Manifest, limit: int = LIMIT) -> list[Case
     except FileNotFoundError as fault:
         raise MissingError(f"{path} does not exist; name a golden file") from fault
     except (OSError, ValueError, zipfile.BadZipFile, EOFError, NotImplementedError, KeyError) as fault:
-        raise InputError(f"{path} is no npz file of plain arrays: {fault}") from fault
+        raise InputError(f"{path} is no npz file of plain arrays; write it with numpy.savez") from fault
     return [_case(path, manifest, group) for group in _groups(arrays).values()]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cuvil_core.errors import InfrastructureError, MissingError, ModelError
+from cuvil_core.errors import MissingError, ModelError
 
 Array = NDArray[Any]
 
@@ -17,11 +17,11 @@ class Oracle:
     """A session with a fixed number of threads."""
 
     def __init__(self, model: str | os.PathLike[str] | bytes, threads: int = 0) -> None:
-        """Load a model; `threads` 0 lets ONNX Runtime choose. Raises MissingError, ModelError, InfrastructureError."""
+        """Load a model; `threads` 0 lets ONNX Runtime choose. Raises MissingError, ModelError."""
         try:
             import onnxruntime
         except ImportError as fault:
-            raise InfrastructureError("ONNX Runtime is not installed here; pip install onnxruntime") from fault
+            raise MissingError("ONNX Runtime is not installed here; pip install onnxruntime") from fault
         if not isinstance(model, bytes) and not Path(model).is_file():
             raise MissingError(f"{os.fspath(model)} is no file here; name the source model")
         options = onnxruntime.SessionOptions()

@@ -17,26 +17,26 @@ OLDEST_OPSET = 7
 def read(source: Path | bytes) -> tuple[onnx.ModelProto, Path | None]:
     """The parsed model and the folder of its external data (None for bytes)."""
     if isinstance(source, bytes):
-        return _parse(source), None
+        return _parse(source, "The file"), None
     try:
         if source.stat().st_size > MAX_MODEL_BYTES:
             raise SizeError(f"{source.name} is larger than {MAX_MODEL_BYTES} bytes; keep weights as external data.")
         data = source.read_bytes()
     except OSError as error:
         raise MissingError(f"{source.name} cannot be read ({error.strerror}); correct the path.") from error
-    return _parse(data), source.resolve().parent
+    return _parse(data, source.name), source.resolve().parent
 
 
-def _parse(data: bytes) -> onnx.ModelProto:
+def _parse(data: bytes, name: str) -> onnx.ModelProto:
     if len(data) > MAX_MODEL_BYTES:
         raise SizeError(f"The model is larger than {MAX_MODEL_BYTES} bytes; keep weights as external data.")
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
     except DecodeError as error:
-        raise ModelError("The file is not an ONNX model or is truncated; fetch or export it again.") from error
+        raise ModelError(f"{name} is not an ONNX model or is truncated; fetch or export it again.") from error
     if not model.HasField("graph") or not model.graph.output:
-        raise ModelError("The file holds no ONNX graph with outputs; fetch or export the model again.")
+        raise ModelError(f"{name} holds no ONNX graph with outputs; fetch or export the model again.")
     if len(model.graph.node) > MAX_NODES:
         raise SizeError(f"The graph has {len(model.graph.node)} nodes, more than {MAX_NODES}; split the model.")
     _check_text(model.graph)

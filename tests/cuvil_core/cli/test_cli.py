@@ -32,6 +32,8 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", f"{tempfile.gettempdir()}/cuvil-test-zig")
     (tmp_path / "a.cuvil").write_bytes(handmade.artifact())
     (tmp_path / "m.onnx").write_bytes(handmade.model())
+    # A field that no reader knows: the same graph in another file.
+    (tmp_path / "other.onnx").write_bytes(handmade.model() + b"\xfa\x7f\x01x")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -50,6 +52,11 @@ def test_inspect(capsys: pytest.CaptureFixture[str]) -> None:
     """Signature, digest and whether it runs here, for people and as JSON."""
     code, out, _ = run(capsys, "inspect", "a.cuvil")
     assert code == 0 and "(x float32(N, 3)) → y float32(N, 3), total float32(N)" in out and "yes, x86_64-avx2" in out
+    packed = handmade.artifact(bounds={"N": [1, None], "M": [1, 8]}, asserts=[], arena_bytes_at_most=None)
+    Path("facts.cuvil").write_bytes(packed)
+    spelled = run(capsys, "inspect", "facts.cuvil")[1]
+    assert "M: 1 to 8; N: 1 and more" in spelled
+    assert "None" not in spelled and "[]" not in spelled
     data = json.loads(run(capsys, "inspect", "a.cuvil", "--json")[1])
     assert data["sha256"] == sha256(handmade.artifact()).hexdigest() and data["name"] == "handmade"
 
@@ -123,13 +130,13 @@ def test_registry_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 
 
 def test_resolve_codes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A file is resolved; another digest is 18, over the bound 14, missing 19, a closed port 20."""
+    """A file is resolved; another digest is 18, over the bound 14, missing 19, an unknown scheme 2."""
     uri = f"file://{tmp_path}/m.onnx"
     assert run(capsys, "resolve", uri)[0] == 0
     assert run(capsys, "resolve", uri, "--sha256", "0" * 64)[0] == 18
     assert run(capsys, "resolve", uri, "--max-bytes", "3")[0] == 14
     assert run(capsys, "resolve", "file:///none.onnx")[0] == 19
-    assert run(capsys, "resolve", "s3://bucket/key")[0] == 19
+    assert run(capsys, "resolve", "s3://bucket/key")[0] == 2
 
 
 BAD = {
@@ -153,7 +160,17 @@ BAD = {
     "other digest": (["inspect", "a.cuvil", "--sha256", "0" * 64], 18, "wanted 0000"),
     "shape": (["run", "a.cuvil", "--shape", "x=0"], 2, "write NAME=1,3,224,224"),
     "shape of nothing": (["run", "a.cuvil", "--shape", "q=1"], 2, "no input 'q'"),
-    "inputs": (["run", "a.cuvil", "--inputs", "m.onnx"], 2, "no npz file"),
+    "inputs": (["run", "a.cuvil", "--inputs", "m.onnx"], 2, "no npz file of plain arrays; write it with numpy.savez"),
+    "folder of the output": (["compile", "m.onnx", "-o", "none/x.cuvil"], 2, "none is no folder here"),
+    "output is a folder": (["compile", "m.onnx", "-o", "."], 2, "is a folder; name a file in it"),
+    "folder of the outputs": (["run", "a.cuvil", "-o", "none/x.npz"], 2, "none is no folder here"),
+    "folder of the report": (["verify", "a.cuvil", "--model", "m.onnx", "--report", "none/r.json"], 2, "is no folder"),
+    "no repository": (["push", "a.cuvil", "foo"], 2, "write HOST/REPOSITORY or HOST/REPOSITORY:TAG"),
+    "no repository to push to": (["compile", "m.onnx", "--push", "foo"], 2, "write HOST/REPOSITORY or"),
+    "unknown scheme": (["compile", "s3://bucket/m.onnx"], 2, "use one of file, http, https, oci"),
+    "another model": (["verify", "a.cuvil", "--model", "other.onnx"], 18, "was compiled from another model"),
+    "bench of another model": (["bench", "a.cuvil", "--model", "other.onnx"], 18, "was compiled from another model"),
+    "not an ONNX file": (["compile", "a.cuvil"], 10, "a.cuvil is not an ONNX model"),
     "tolerance": (["verify", "a.cuvil", "--model", "m.onnx", "--rtol", "-1"], 2, "no tolerance"),
     "model is no model": (["verify", "a.cuvil", "--model", "a.cuvil"], 10, "cannot load the source model"),
 }
@@ -165,14 +182,22 @@ def test_errors_are_one_sentence_and_a_code(capsys: pytest.CaptureFixture[str], 
     arguments, code, sentence = BAD[case]
     got, out, err = run(capsys, *arguments)
     assert got == code and sentence in err and "Traceback" not in out + err
-    if code not in (0, 2):
-        assert len(err.strip().splitlines()) == 1
+    assert len(re.findall("^cuvil[a-z ]*: ", err, re.M)) == 1 and "allow_pickle" not in err
+    if "usage: " not in err:
+        assert len([line for line in err.strip().splitlines() if not line.startswith("compile ")]) == 1
 
 
-def test_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """With --json the error is the contract's outcome on standard output."""
+def test_error_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With --json the error is the contract's outcome on standard output, that of a wrong command line too."""
     code, out, _ = run(capsys, "inspect", "m.onnx", "--json")
     assert json.loads(out)["code"] == code == 16
+    log = tmp_path / "log"
+    for wrong in (["compile", "m.onnx", "--fly"], ["compile"], ["cache", "fly"], ["bench", "a.cuvil", "--runs", "no"]):
+        code, out, err = run(capsys, *wrong, "--json", "--termination-log", str(log))
+        assert code == 2 and not err and json.loads(out)["reason"] == "Input"
+        assert Outcome.from_json(log.read_text()).code is ExitCode.USAGE
+    code, out, err = run(capsys, "compile", "--termination-log")
+    assert code == 2 and not out and "usage: cuvil compile" in err
 
 
 def test_faults_of_cuvil_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,15 +213,18 @@ def test_faults_of_cuvil_itself(capsys: pytest.CaptureFixture[str], monkeypatch:
 
 
 def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All checks have a line; a bad one carries its cure."""
+    """All checks have a line; a bad one carries its cure and makes the command fail, a note does not."""
     code, out, _ = run(capsys, "doctor", "--compile")
     assert code == 0 and all(word in out for word in ("cpu", "variant", "threads", "cache", "ziglang", "compiling"))
     monkeypatch.setenv("CUVIL_NUM_THREADS", "900")
-    data = json.loads(run(capsys, "doctor", "--json")[1])
-    threads = next(one for one in data["findings"] if one["name"] == "threads")
+    code, out, _ = run(capsys, "doctor", "--json")
+    found = json.loads(out)["result"]
+    threads = next(one for one in found["findings"] if one["name"] == "threads")
+    assert code == 17 and found["bad"] == 1
     assert threads["state"] == "bad" and "unset it" in threads["cure"]
     monkeypatch.setenv("CUVIL_NUM_THREADS", "none")
-    assert "CUVIL_NUM_THREADS is 'none'" in run(capsys, "doctor")[1]
+    code, out, err = run(capsys, "doctor")
+    assert code == 17 and "CUVIL_NUM_THREADS is 'none'" in out and "need the cure" in err
 
 
 def test_cache_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -280,6 +308,16 @@ def test_compile_to_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert "from the cache" in run(capsys, "compile", "m.onnx", "-o", "n.cuvil")[1]
     assert (tmp_path / "m.cuvil").read_bytes() == (tmp_path / "n.cuvil").read_bytes()
     assert run(capsys, "verify", "m.cuvil", "--model", "m.onnx", *QUICK)[0] == 0
+
+
+def test_a_cache_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is compiled all the same; one sentence says why the next time takes as long, and what helps."""
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("CUVIL_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    code, _, err = run(capsys, "compile", "m.onnx")
+    assert code == 0 and err.count("cannot be written") == 1 and "CUVIL_CACHE_DIR names a folder" in err
 
 
 def test_models_that_do_not_compile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

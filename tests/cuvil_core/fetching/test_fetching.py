@@ -15,7 +15,7 @@ from cuvil_core.errors import ArtifactError, DigestError, InfrastructureError, I
 from cuvil_core.fetching import fetch, pull_artifact, push_artifact, push_model, resolve
 from cuvil_core.fetching import fetch as fetch_function
 from cuvil_core.fetching.credentials import Credentials, for_registry
-from cuvil_core.fetching.reference import parse
+from cuvil_core.fetching.reference import parse, parse_repository
 
 DATA = os.urandom(3_000_000)
 DIGEST = sha256(DATA).hexdigest()
@@ -174,12 +174,15 @@ def test_allowed_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    """A file URI is copied, spaces and all; a missing file, a folder and another machine are MissingErrors."""
+    """A file URI is copied, spaces and all; a missing file or a folder is missing, what is no URI a wrong input."""
     (tmp_path / "a model.onnx").write_bytes(DATA)
     got = fetch(f"file://{tmp_path}/a%20model.onnx", tmp_path / "out" / "m", max_bytes=LIMIT)
     assert got.path.read_bytes() == DATA
-    for uri in (f"file://{tmp_path}/none", f"file://{tmp_path}", "file://elsewhere/x", "s3://b/k", "model.onnx"):
+    for uri in (f"file://{tmp_path}/none", f"file://{tmp_path}"):
         with pytest.raises(MissingError):
+            fetch(uri, tmp_path / "never", max_bytes=LIMIT)
+    for uri in ("file://elsewhere/x", "s3://b/k", "model.onnx"):
+        with pytest.raises(InputError, match=r"write file:///path|use one of file"):
             fetch(uri, tmp_path / "never", max_bytes=LIMIT)
     assert not (tmp_path / "never").exists()
 
@@ -309,8 +312,10 @@ def test_references() -> None:
         "u@h/a",
         "h/a:" + "x" * 200,
     ):
-        with pytest.raises(MissingError, match="no reference"):
+        with pytest.raises(InputError, match="no reference"):
             parse(bad)
+        with pytest.raises(InputError, match=r"write HOST/REPOSITORY or HOST/REPOSITORY:TAG"):
+            parse_repository(bad)
 
 
 def test_plain_http_only_where_stated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from compiled_kernels import CACHE, targets
 from cuvil_core import support
 from cuvil_core.errors import InfrastructureError, InternalError, SizeError, TimeLimitError
-from cuvil_core.toolchain import AVX2, AVX512, TargetSpec, build, compiler_version
+from cuvil_core.toolchain import AVX2, AVX512, TargetSpec, build, compiler_version, prepared
 
 ADD = '#include "cuvil.h"\nCUVIL_EXPORT int32_t add(int32_t a, int32_t b) { return a + b; }\n'
 TIMES = '#include "cuvil.h"\nCUVIL_EXPORT int32_t times(int32_t a, int32_t b) { return a * b; }\n'
@@ -45,6 +45,15 @@ def test_the_library_needs_only_libc(tmp_path: Path) -> None:
     assert not needed
     newer = [f"GLIBC_2.{minor}".encode() for minor in range(18, 60) if f"GLIBC_2.{minor}".encode() + b"\0" in binary]
     assert not newer
+
+
+def test_first_build_of_a_machine_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without runtime pieces is told from one in which something was built."""
+    monkeypatch.delenv("ZIG_GLOBAL_CACHE_DIR", raising=False)
+    build({"a.c": ADD}, support.headers(), AVX2, cache_dir=CACHE)
+    assert prepared(CACHE) and not prepared(tmp_path)
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(tmp_path))
+    assert not prepared(CACHE)
 
 
 def test_wrong_c_names_the_line() -> None:
