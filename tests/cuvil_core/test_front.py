@@ -6,8 +6,10 @@ import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+import onnx
 import pytest
 
 import cuvil
@@ -77,6 +79,11 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "shape of floats": (lambda: input_spec({"name": "x", "shape": [1.5]}), InputError, "numbers and names"),
     "no name": (lambda: input_spec({"shape": [1]}), InputError, "describes no input"),
     "no model": (lambda: cuvil.compile(), InputError, "no model was passed"),
+    "a ModelProto": (
+        lambda: cuvil.compile(cast(Any, onnx.load_from_string(handmade.model()))),
+        InputError,
+        r"the model is a ModelProto; pass .* model\.SerializeToString\(\)",
+    ),
     "missing model": (lambda: cuvil.compile("/none.onnx"), MissingError, "cannot be read"),
 }
 
@@ -87,6 +94,16 @@ def test_refusals(case: str) -> None:
     call, error, sentence = REFUSED[case]
     with pytest.raises(error, match=sentence):
         call()
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is compiled all the same, with a warning that says what helps."""
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", f"{tempfile.gettempdir()}/cuvil-test-zig")
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("CUVIL_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.warns(RuntimeWarning, match=r"cannot be written.*until CUVIL_CACHE_DIR names a folder"):
+        module = cuvil.compile(handmade.model())
+    assert module.report.target == "native"
 
 
 def test_external_data_counts(tmp_path: Path) -> None:

@@ -75,6 +75,10 @@ def test_settings_round_trip_and_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=word):
             ServingSettings.from_json(json.dumps(asdict(SETTINGS) | change))
+    with pytest.raises(ValueError, match=r"lack revision, sha256, threshold_seconds; add them$"):
+        ServingSettings.from_json('{"model": "m", "artifact": "/a"}')
+    with pytest.raises(ValueError, match=r"no serving setting 'colour'; remove it, or write one of model, revision"):
+        ServingSettings.from_json('{"colour": 1}')
     for text in ("[]", "{}", "1", "no"):
         with pytest.raises(ValueError):
             ServingSettings.from_json(text)
