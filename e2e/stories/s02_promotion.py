@@ -27,7 +27,7 @@ def played(world: World, namespace: str = STAGE) -> Played:
         raise StoryError(f"the canary went through the weights {sorted(weights)}, not through 20 and 50")
     answered = {revision: total["by_revision"].get(revision, 0) for revision in (first, second)}
     facts = [
-        f"revision {first} gave way to {second} by the weights {sorted(weights)}",
-        f"{total['ok']} requests, none failed; answered by {answered}",
+        f"revision {first} gave way to {second} by the weights {', '.join(f'{one} %' for one in sorted(weights))}",
+        f"{total['ok']} requests, none failed; " + ", ".join(f"{n} answered by {one}" for one, n in answered.items()),
     ]
     return Played(facts, timeline, second)

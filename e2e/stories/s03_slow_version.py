@@ -4,9 +4,8 @@ from e2e.stories import replay
 from e2e.stories.access import wait
 from e2e.stories.rollbacks import NAME, Bad, play
 from e2e.stories.timeline import Played
-from e2e.stories.world import STAGE, World, other
+from e2e.stories.world import LATENCY_SECONDS, STAGE, World, other
 
-THRESHOLD = 0.5
 RATE = 20.0
 BATCH = 8
 """Pictures a request: enough work that the CPU decides, not the protocol."""
@@ -36,7 +35,7 @@ def played(world: World, namespace: str = STAGE, timed: bool = True) -> Played:
         version=other(kind),
         gate="latency",
         limit=0.05,
-        counts=lambda world, picked: replay.latency_counts(world.prometheus, picked, THRESHOLD, "15m"),
+        counts=lambda world, picked: replay.latency_counts(world.prometheus, picked, LATENCY_SECONDS, "15m"),
         changes={"serving__resources": resources},
         rate=RATE,
         batch=BATCH,

@@ -87,9 +87,8 @@ def _check(access: Access) -> None:
     try:
         client.VersionApi(access.api).get_code(_request_timeout=15)
     except (ApiException, HTTPError) as fault:
-        raise SetupError(
-            f"the cluster does not answer ({getattr(fault, 'reason', fault)}); look at your kubeconfig and context"
-        ) from fault
+        cause = getattr(fault, "reason", fault)
+        raise SetupError(f"the cluster does not answer ({cause}); look at your kubeconfig and context") from fault
     for version, kind, bringer in NEEDED:
         try:
             access.resource(kind, version)

@@ -22,6 +22,9 @@ READY_SECONDS = 420.0
 """For a compile, a validation and a deploy on two busy cores."""
 
 
+ERROR_RATE = 0.02
+LATENCY_SECONDS = 0.5
+"""What the stories' SLO allows: a share of requests, and p95."""
 GOOD = ("base", "retrained")
 """Versions that keep every promise; a rollout goes from one to the other."""
 STAGE = "stories"
@@ -120,7 +123,11 @@ class World:
                 "rejectNonFinite": True,
                 "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
             },
-            "slo": {"errorRate": "2%", "latency": {"percentile": 95, "threshold": "500ms"}, "window": "30d"},
+            "slo": {
+                "errorRate": f"{100 * ERROR_RATE:g}%",
+                "latency": {"percentile": 95, "threshold": f"{1000 * LATENCY_SECONDS:g}ms"},
+                "window": "30d",
+            },
             "rollout": {
                 "steps": [{"weight": 20, "hold": "10s"}, {"weight": 50, "hold": "10s"}],
                 "analysis": {"interval": "5s", "onNoData": "Hold", "falseRollback": "1%"},
