@@ -9,6 +9,7 @@ from cuvil_core.contract import ResolvedModel
 from cuvil_core.errors import InfrastructureError, InputError, MissingError, SizeError
 from cuvil_core.fetching.artifacts import MODEL_LAYER, check_digest, find_layer, pull
 from cuvil_core.fetching.credentials import for_source
+from cuvil_core.fetching.mounted import missing
 from cuvil_core.fetching.reference import parse
 from cuvil_core.fetching.registry import Registry
 from cuvil_core.fetching.sink import Expected, Received, receive
@@ -116,7 +117,7 @@ def _copy(uri: str, wanted: Expected, destination: Path | None) -> Received:
     path = Path(urllib.parse.unquote(parts.path))
     try:
         if not path.is_file():
-            raise MissingError(f"{path} is no file here; correct the path")
+            raise MissingError(missing(path) or f"{path} is no file here; correct the path")
         return receive(
             open(path, "rb"), uri, Expected(wanted.max_bytes, wanted.sha256, os.stat(path).st_size), destination
         )

@@ -168,8 +168,8 @@ def _model(spec: CuvilModelSpec) -> tuple[str, list[pods.Mount], dict[str, str]]
     uri = spec.model.uri
     if uri.startswith("configmap://"):
         name, _, key = uri.removeprefix("configmap://").partition("/")
-        source = {"configMap": {"name": name, "items": [{"key": key, "path": key}]}}
-        return f"file:///model/{key}", [pods.Mount("model", "/model", source, read_only=True)], {}
+        mount, variables = pods.user_config_map(name)
+        return f"file://{mount.path}/{key}", [mount], variables
     if spec.model.secret_ref is None:
         return uri, [], {}
     mount = pods.secret("credentials", pods.CREDENTIALS, spec.model.secret_ref.name)

@@ -14,6 +14,7 @@ USER = 65532
 CACHE = "/var/cache/cuvil"
 CREDENTIALS = "/var/run/cuvil/credentials"
 REGISTRY_CREDENTIALS = "/var/run/cuvil/registry"
+CONFIG_MAPS = "/var/run/cuvil/config-maps"
 
 POD_SECURITY: Document = {
     "runAsNonRoot": True,
@@ -64,6 +65,15 @@ def secret(name: str, path: str, secret_name: str) -> Mount:
     """
     source = {"secret": {"secretName": secret_name, "optional": True, "defaultMode": 0o440}}
     return Mount(name, path, source, read_only=True)
+
+
+def user_config_map(name: str) -> tuple[Mount, dict[str, str]]:
+    """Give mount and environment of a ConfigMap that a user has made; its keys are files of CONFIG_MAPS/NAME.
+
+    Optional and whole, so that the command can tell a missing ConfigMap from a missing key.
+    """
+    source = {"configMap": {"name": name, "optional": True}}
+    return Mount("model", f"{CONFIG_MAPS}/{name}", source, read_only=True), {"CUVIL_CONFIG_MAPS_DIR": CONFIG_MAPS}
 
 
 def registry_credentials(secret_name: str) -> tuple[list[Mount], dict[str, str]]:

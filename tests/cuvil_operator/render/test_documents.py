@@ -5,12 +5,15 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from cuvil_core.contract import ServingSettings
+from cuvil_core.errors import MissingError
+from cuvil_core.fetching import fetch
 from cuvil_operator import conventions as names
 from cuvil_operator.api import CuvilModelSpec
 from cuvil_operator.errors import GiveUpError
@@ -191,6 +194,46 @@ def test_no_secret_stands_on_a_command_line() -> None:
     folders = {entry["value"] for entry in container["env"] if entry["name"].endswith("CREDENTIALS_DIR")}
     assert folders == {"/var/run/cuvil/credentials", "/var/run/cuvil/registry"}
     assert not [word for word in container["args"] if "token" in word or "password" in word]
+
+
+@pytest.mark.parametrize(("name", "one"), ALL, ids=IDS)
+def test_what_users_make_never_holds_a_pod(name: str, one: Document) -> None:
+    """A pod starts without the Secrets and ConfigMaps of people, so that its command can name what is missing."""
+    if one["kind"] not in POD_KINDS:
+        return
+    volumes = one["spec"]["template"]["spec"]["volumes"]
+    theirs = [volume[kind] for volume in volumes for kind in ("secret", "configMap") if kind in volume]
+    own = names.revision_name(RECORD.model, RECORD.revision)
+    assert all(source.get("optional") is True for source in theirs if source.get("name") != own)
+
+
+CONFIG_MAP_JOBS = {
+    "resolve": resolve_job(OWNER, TINY_SPEC, PLATFORM, RunResolve("e" * 64)),
+    "compile": compile_job(OWNER, TINY_SPEC, PLATFORM, COMPILE),
+    "validate": validate_job(OWNER, TINY_SPEC, PLATFORM, VALIDATE),
+}
+
+
+@pytest.mark.parametrize("job", CONFIG_MAP_JOBS.values(), ids=CONFIG_MAP_JOBS)
+def test_a_missing_config_map_is_named(job: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the ConfigMap, or without its key, the command says in one sentence which of them it lacks."""
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    [mount] = [one for one in container["volumeMounts"] if one["name"] == "model"]
+    env = {entry["name"]: entry["value"] for entry in container["env"]}
+    [uri] = [one for one in container["args"] if one.startswith("file://")]
+    assert mount["mountPath"] == f"{env['CUVIL_CONFIG_MAPS_DIR']}/tiny"
+    monkeypatch.setenv("CUVIL_CONFIG_MAPS_DIR", str(tmp_path))
+    uri = uri.replace(env["CUVIL_CONFIG_MAPS_DIR"], str(tmp_path))
+    folder, target = tmp_path / "tiny", tmp_path / "got"
+    folder.mkdir()
+    (folder / "..data").mkdir()
+    with pytest.raises(MissingError, match=r"ConfigMap tiny is not there, or empty.* create it with the key model.onnx"):
+        fetch(uri, target, max_bytes=100)
+    (folder / "other.onnx").write_bytes(b"x")
+    with pytest.raises(MissingError, match=r"ConfigMap tiny has no key model.onnx, only other.onnx; add it or correct"):
+        fetch(uri, target, max_bytes=100)
+    (folder / "model.onnx").write_bytes(b"model")
+    assert fetch(uri, target, max_bytes=100).size == 5
 
 
 def test_allowed_hosts_hold_within_jobs() -> None:
