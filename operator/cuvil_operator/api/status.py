@@ -187,6 +187,8 @@ class Retry:
     next_at: Time
     uid: str | None = None
     """Of the failed Job that was counted last."""
+    message: str | None = None
+    """Why it failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def find(seen: Observed, stage: Stage, key: str) -> JobSeen | None:
 
 def ended(job: JobSeen) -> Ended | None:
     """Give how it ended, None while it is under way."""
-    if job.phase in (JobPhase.PENDING, JobPhase.RUNNING):
+    if job.phase not in (JobPhase.SUCCEEDED, JobPhase.FAILED):
         return None
     code = _code(job)
     if job.outcome is not None and job.outcome.code is code:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from cuvil_core.contract import ExitCode
 from cuvil_operator.api import QuarantineEntry, Retry
-from cuvil_operator.conventions import ConditionType, EventKind, Phase, Reason, Stage, gpu_resource
+from cuvil_operator.conventions import ConditionType, EventKind, Phase, Reason, Stage, gpu_resource, job_name
 from cuvil_operator.decide import backoff, hashing, jobs, proof
 from cuvil_operator.decide.look import Look, brief
 from cuvil_operator.decide.rollback import QUARANTINE_LIMIT
@@ -21,6 +21,7 @@ from cuvil_operator.facts import (
     DeleteJob,
     EmitEvent,
     EnsureRevision,
+    JobPhase,
     JobSeen,
     RevisionRecord,
     RunCompile,
@@ -173,9 +174,10 @@ def _report(look: Look, key: str) -> dict[str, object]:
     return dict(known.facts.get("validation", {})) if known else {}
 
 
-def _start(look: Look, stage: Stage, act: Action, message: str) -> Decision:
-    said = _said(stage, "Unknown", STAGE_REASONS[stage], message)
+def _start(look: Look, stage: Stage, act: RunResolve | RunCompile | RunValidate, message: str) -> Decision:
     event = EmitEvent(EventKind.NORMAL, STAGE_REASONS[stage], message)
+    message += _last_failure(look, job_name(stage, look.seen.name, act.key))
+    said = _said(stage, "Unknown", STAGE_REASONS[stage], message)
     return look.say(
         stage.value, STAGE_PHASES[stage], STAGE_REASONS[stage], message, actions=(act, event), conditions=said
     )
@@ -184,22 +186,34 @@ def _start(look: Look, stage: Stage, act: Action, message: str) -> Decision:
 def _wait(look: Look, job: JobSeen, act: Action) -> Decision:
     stage = job.stage
     gpu = gpu_resource(look.spec.target)
-    lacking = gpu and stage is not Stage.RESOLVE and not look.seen.nodes.by_resource.get(gpu)
+    waits = stage is not Stage.RESOLVE and job.phase is JobPhase.PENDING
+    lacking = gpu and waits and not look.seen.nodes.by_resource.get(gpu)
     reason, message = STAGE_REASONS[stage], f"the {stage.value} Job {job.name} is {job.phase.value.lower()}"
-    if lacking:
+    if job.deleting:
+        message = f"the former {stage.value} Job {job.name} is being deleted"
+    elif lacking:
         reason, message = Reason.WAITING_FOR_NODE, f"no ready node advertises {gpu}; the Job {job.name} waits for one"
     elif job.waiting:
         message += f": {job.waiting}"
+    message += _last_failure(look, job.name)
     joined = (act,) if look.seen.uid not in job.owners and not job.deleting else ()
     said = _said(stage, "Unknown", reason, message)
     return look.say(stage.value, STAGE_PHASES[stage], reason, message, actions=joined, conditions=said)
+
+
+def _last_failure(look: Look, job: str) -> str:
+    """Give what became of the last try of a Job that is tried again."""
+    retry = look.memory.retry
+    if retry is None or retry.job != job or not retry.message:
+        return ""
+    return f" (failure {retry.attempts} was: {retry.message})"
 
 
 def _failed(look: Look, job: JobSeen, end: jobs.Ended) -> Decision:
     if job.deleting:
         return _wait(look, job, EmitEvent(EventKind.NORMAL, Reason.RETRYING, "the former Job ends"))
     if jobs.failed_before(job, look.memory.retried_at):
-        return _again(look, job, f"the failed Job {job.name} is made anew")
+        return _again(look, job, f"the failed Job {job.name} is made anew, it said: {end.message}")
     if end.code is ExitCode.INFRASTRUCTURE:
         return _later(look, job, end)
     code = ExitCode.INTERNAL if end.code is ExitCode.OK else end.code
@@ -239,7 +253,8 @@ def _later(look: Look, job: JobSeen, end: jobs.Ended) -> Decision:
     said = _said(job.stage, "Unknown", Reason.INFRASTRUCTURE, end.message)
     if retry is None or retry.uid != job.uid:
         failures = retry.attempts + 1 if retry and retry.job == job.name else 1
-        memory = replace(look.memory, retry=Retry(job.name, failures, look.now + backoff.delay(failures), uid=job.uid))
+        told = Retry(job.name, failures, look.now + backoff.delay(failures), job.uid, brief(end.message))
+        memory = replace(look.memory, retry=told)
         return look.record(
             job.stage.value,
             STAGE_PHASES[job.stage],
@@ -250,7 +265,7 @@ def _later(look: Look, job: JobSeen, end: jobs.Ended) -> Decision:
             conditions=said,
         )
     if look.now >= retry.next_at:
-        return _again(look, job, f"trying {job.name} again after {retry.attempts} failures")
+        return _again(look, job, f"trying {job.name} again after failure {retry.attempts}: {end.message}")
     phase = Phase.STALLED if retry.attempts >= backoff.STALLED_AFTER else STAGE_PHASES[job.stage]
     return look.say(
         job.stage.value, phase, Reason.RETRY_LATER, end.message, conditions=said, after=retry.next_at - look.now

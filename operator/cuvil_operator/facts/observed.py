@@ -18,6 +18,8 @@ class JobPhase(Enum):
     PENDING = "Pending"
     """No pod runs yet."""
     RUNNING = "Running"
+    FINISHING = "Finishing"
+    """Its container has ended; Kubernetes has not said yet how the Job has."""
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
 

@@ -9,6 +9,7 @@ from cuvil_operator import conventions
 from cuvil_operator.api.values import parse_time
 from cuvil_operator.facts import JobPhase, JobSeen
 from cuvil_operator.gateways.protocols import Document
+from cuvil_operator.gateways.resources import JOBS
 from cuvil_operator.observe.pods import is_running, newest_first, terminated, why_waiting
 
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
@@ -20,7 +21,7 @@ def read_job(job: Document, pods: Iterable[Document]) -> JobSeen | None:
     stage = (meta.get("labels") or {}).get(conventions.LABEL_STAGE)
     if stage not in set(conventions.Stage):
         return None
-    own = newest_first(pod for pod in pods if (pod["metadata"].get("labels") or {}).get(JOB_NAME_LABEL) == meta["name"])
+    own = newest_first(pod for pod in pods if _is_of(pod, meta))
     ended = next((end for pod in own if (end := terminated(pod)) is not None), None)
     conditions = _true_conditions(job)
     failed = conditions.get("Failed") or conditions.get("FailureTarget")
@@ -42,6 +43,14 @@ def read_job(job: Document, pods: Iterable[Document]) -> JobSeen | None:
     )
 
 
+def _is_of(pod: Document, job: Document) -> bool:
+    """True for a pod of this Job, false for one of a former Job of the same name that still ends."""
+    meta = pod["metadata"]
+    owners = {ref["uid"] for ref in meta.get("ownerReferences") or () if ref["kind"] == JOBS.kind}
+    named = (meta.get("labels") or {}).get(JOB_NAME_LABEL) == job["name"]
+    return bool(named and (not owners or job["uid"] in owners))
+
+
 def _true_conditions(job: Document) -> dict[str, dict[str, Any]]:
     found = (job.get("status") or {}).get("conditions") or ()
     return {one["type"]: one for one in found if one.get("status") == "True"}
@@ -52,7 +61,9 @@ def _phase(conditions: dict[str, dict[str, Any]], pods: list[Document]) -> JobPh
         return JobPhase.SUCCEEDED
     if "Failed" in conditions:
         return JobPhase.FAILED
-    # FailureTarget and SuccessCriteriaMet come first, while pods still end: the Job is not over yet.
+    # These two come first, while pods still end: the Job is not over yet.
+    if {"FailureTarget", "SuccessCriteriaMet"} & set(conditions) or any(map(terminated, pods[:1])):
+        return JobPhase.FINISHING
     return JobPhase.RUNNING if any(map(is_running, pods)) else JobPhase.PENDING
 
 

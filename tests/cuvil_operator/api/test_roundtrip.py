@@ -121,7 +121,7 @@ STATUS = CuvilModelStatus(
         finished_at=NOON,
         timeline=(TimelineEntry(NOON, "WeightSet", "0 %"),),
     ),
-    retry=Retry("a-compile-1", 2, NOON, "uid-1"),
+    retry=Retry("a-compile-1", 2, NOON, "uid-1", "no answer"),
     last_command=LastCommand("promote@0123456789ab#1", "Done", "promoted", NOON),
     conditions=(Condition("Ready", "True", "Serving", "2 of 2 pods", NOON, 3),),
     history=(HistoryEntry("ba9876543210", NOON, "r/x@sha256:1"),),

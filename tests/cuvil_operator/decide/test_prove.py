@@ -183,13 +183,42 @@ def test_want_of_infrastructure_is_tried_again_after_its_time() -> None:
     """The failure is counted once, waited for, and the Job deleted only when its time has come."""
     lost = failed(ExitCode.INFRASTRUCTURE)
     counted = decide(seen(jobs=(lost,)))
-    assert counted.memory.retry == Retry(lost.name, 1, NOON + timedelta(seconds=10), uid="j1")
+    assert counted.memory.retry == Retry(lost.name, 1, NOON + timedelta(seconds=10), "j1", "why")
     waiting = decide(seen(jobs=(lost,), status=counted.memory, now=NOON + timedelta(seconds=4)))
     assert (waiting.memory.retry, waiting.requeue_after) == (counted.memory.retry, timedelta(seconds=6))
     due = decide(seen(jobs=(lost,), status=counted.memory, now=NOON + timedelta(seconds=10)))
     assert acts(due, DeleteJob) == [DeleteJob(lost.name, "j1")]
     second = decide(seen(jobs=(replace(lost, uid="j9"),), status=counted.memory, now=NOON + timedelta(seconds=15)))
     assert second.memory.retry is not None and second.memory.retry.attempts == 2
+
+
+def test_while_a_job_is_tried_again_its_last_error_is_told() -> None:
+    """From the failure until the new Job ends, every message says why the last one failed."""
+    said = "the registry does not answer"
+    lost = failed(ExitCode.INFRASTRUCTURE, said)
+    first = decide(seen(jobs=(lost,)))
+    later, status = NOON + timedelta(seconds=20), first.memory
+    made_anew = compile_job(JobPhase.PENDING, uid="j2")
+    turns = {
+        "counted": first,
+        "waited for": decide(seen(jobs=(lost,), status=status)),
+        "deleted": decide(seen(jobs=(lost,), status=status, now=later)),
+        "being deleted": decide(seen(jobs=(replace(lost, deleting=True),), status=status, now=later)),
+        "made anew": decide(seen(status=status, now=later)),
+        "pending": decide(seen(jobs=(made_anew,), status=status, now=later)),
+        "waiting": decide(seen(jobs=(replace(made_anew, waiting="no node fits"),), status=status, now=later)),
+        "running": decide(seen(jobs=(compile_job(uid="j2"),), status=status, now=later)),
+        "finishing": decide(seen(jobs=(compile_job(JobPhase.FINISHING, uid="j2"),), status=status, now=later)),
+    }
+    assert {name: turn.message for name, turn in turns.items() if said not in turn.message} == {}
+    proving = decide(seen(jobs=(compiled(),), status=status, now=later))
+    assert proving.phase == Phase.VALIDATING and said not in proving.message
+
+
+def test_a_job_whose_container_has_ended_is_finishing() -> None:
+    """Between the container's end and the Job's the message does not fall back to pending."""
+    told = decide(seen(jobs=(compile_job(JobPhase.FINISHING, exit_code=0),)))
+    assert (told.phase, told.message) == (Phase.COMPILING, f"the compile Job {compile_job().name} is finishing")
 
 
 def test_after_five_failures_people_are_told() -> None:
@@ -221,6 +250,8 @@ def test_a_gpu_target_asks_for_its_resource_and_waits_for_a_node() -> None:
     pending = compile_job(JobPhase.PENDING, compile_key(gpu), waiting="0/1 nodes are available")
     told = decide(seen(gpu, jobs=(pending,)))
     assert told.reason is Reason.WAITING_FOR_NODE and "nvidia.com/gpu" in told.message
+    running = replace(pending, phase=JobPhase.RUNNING)
+    assert decide(seen(gpu, jobs=(running,))).reason is Reason.COMPILING, "it has its node"
     there = GpuNodes({"nvidia.com/gpu": 1})
     assert decide(seen(gpu, jobs=(pending,), nodes=there)).reason is Reason.COMPILING
     [rocm] = acts(decide(seen(spec(target="rocm-gfx942"))), RunCompile)

@@ -59,7 +59,11 @@ PHASES = {
     "a pod that runs": ({}, [pod({"running": {}})], JobPhase.RUNNING),
     "complete": ({"conditions": [{"type": "Complete", "status": "True"}]}, [], JobPhase.SUCCEEDED),
     "failed": (FAILED, [], JobPhase.FAILED),
-    "about to fail": ({"conditions": [{"type": "FailureTarget", "status": "True"}]}, [], JobPhase.PENDING),
+    "about to fail": ({"conditions": [{"type": "FailureTarget", "status": "True"}]}, [], JobPhase.FINISHING),
+    "about to succeed": ({"conditions": [{"type": "SuccessCriteriaMet", "status": "True"}]}, [], JobPhase.FINISHING),
+    "a pod whose container has ended": ({}, [pod({"terminated": {"exitCode": 0}})], JobPhase.FINISHING),
+    "a pod that has succeeded": ({}, [pod({"terminated": {"exitCode": 0}}, "Succeeded")], JobPhase.FINISHING),
+    "a pod that has failed": ({}, [pod({"terminated": {"exitCode": 11}}, "Failed")], JobPhase.FINISHING),
     "a condition that is false": ({"conditions": [{"type": "Complete", "status": "False"}]}, [], JobPhase.PENDING),
 }
 
@@ -120,6 +124,17 @@ def test_why_it_waits_is_told() -> None:
     for one, words in ((image, "ImagePullBackOff: no such image"), (nodes, "0/1 nodes are available")):
         seen = read_job(job(), [one])
         assert seen is not None and seen.waiting == words
+
+
+def test_a_former_jobs_pod_is_not_read() -> None:
+    """A Job made anew has its predecessor's name: that one's last pod says nothing of the new one."""
+    former = ended(11)
+    former["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "cuvil-compile-abc", "uid": "former-uid"}]
+    seen = read_job(job(), [former])
+    assert seen is not None and (seen.phase, seen.exit_code) == (JobPhase.PENDING, None)
+    former["metadata"]["ownerReferences"][0]["uid"] = "job-uid"
+    seen = read_job(job(), [former])
+    assert seen is not None and (seen.phase, seen.exit_code) == (JobPhase.FINISHING, 11)
 
 
 def test_another_jobs_pod_is_not_read() -> None:

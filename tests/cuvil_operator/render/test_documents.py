@@ -227,7 +227,7 @@ def test_a_missing_config_map_is_named(job: Document, tmp_path: Path, monkeypatc
     folder, target = tmp_path / "tiny", tmp_path / "got"
     folder.mkdir()
     (folder / "..data").mkdir()
-    with pytest.raises(MissingError, match=r"ConfigMap tiny is not there, or empty.* create it with the key model.onnx"):
+    with pytest.raises(MissingError, match=r"ConfigMap tiny is not there.* create it with the key model.onnx"):
         fetch(uri, target, max_bytes=100)
     (folder / "other.onnx").write_bytes(b"x")
     with pytest.raises(MissingError, match=r"ConfigMap tiny has no key model.onnx, only other.onnx; add it or correct"):
