@@ -15,6 +15,7 @@ from cuvil_operator.gateways.protocols import Clock, KubernetesGateway, Promethe
 from cuvil_operator.gateways.resources import CUVIL_MODELS
 from cuvil_operator.metrics import Metrics
 from cuvil_operator.observe import Look, Observer
+from cuvil_operator.rollout_log import RolloutLog
 from cuvil_operator.rollout_metrics import RolloutMetrics
 from cuvil_operator.status import next_status
 
@@ -34,6 +35,7 @@ class Reconciler:
         self._observer = Observer(kubernetes, prometheus, clock, platform)
         self._performer = Performer(kubernetes, clock)
         self._told = RolloutMetrics(metrics)
+        self._log = RolloutLog()
 
     async def turn(self, key: ModelKey) -> timedelta | None:
         """Give after what time the key wants another turn though nothing may happen; None: no need.
@@ -44,6 +46,7 @@ class Reconciler:
         if look is None:
             # Owned objects go by garbage collection: there is no finalizer that could hang.
             self._told.forget(key)
+            self._log.forget(key)
             return None
         decision = decide(look.observed)
         outcomes = await self._performer.perform(Turn(look.observed, look.document, look.present), decision)
@@ -59,5 +62,7 @@ class Reconciler:
         if after != seen.status and not seen.deleting:
             version = look.document["metadata"]["resourceVersion"]
             await self._kubernetes.patch_status(CUVIL_MODELS, seen.namespace, seen.name, after.to_dict(), version)
-        # Counted after the write: a turn that lost a race is not counted twice.
-        self._told.tell(ModelKey(seen.namespace, seen.name), seen.status, after)
+        # Counted and logged after the write: a turn that lost a race is not told twice.
+        key = ModelKey(seen.namespace, seen.name)
+        self._told.tell(key, seen.status, after)
+        self._log.tell(key, seen.status, after, decision)

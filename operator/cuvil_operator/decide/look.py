@@ -73,6 +73,7 @@ class Look:
                 *collect.leftovers(self.seen, self.wanted),
             ),
             conditions=conditions,
+            revision=self.wanted.revision if self.wanted else None,
             requeue_after=self._wake(after),
         )
 

@@ -35,6 +35,8 @@ class Decision:
     actions: tuple[Action, ...] = ()
     """In order; what follows the first that fails waits for the next turn. None of them is what `memory` rests on."""
     conditions: tuple[Said, ...] = ()
+    revision: str | None = None
+    """That the spec asks for; None while it is not known."""
     requeue_after: timedelta | None = None
     """None: only an event or the slow resync wakes it. Zero: at once."""
 
