@@ -6,7 +6,7 @@ One straight function; each step is a public function of its room.
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -17,13 +17,15 @@ from cuvil_core.artifact import pack
 from cuvil_core.cache import cache_dir
 from cuvil_core.codegen.c import emit_program
 from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
-from cuvil_core.errors import TargetError
+from cuvil_core.errors import TargetError, UnsupportedOpError
 from cuvil_core.importer import onnx as onnx_importer
-from cuvil_core.ir import Dim, Graph
+from cuvil_core.ir import Dim, DType, Graph, Op
 from cuvil_core.lowering import lower
+from cuvil_core.ops import Group, spec_of
 from cuvil_core.passes import run as run_passes
 from cuvil_core.program import LARGEST, Port, Program, Role, lifetimes, offsets, rounded, verify
 from cuvil_core.runtime import cpu_features
+from cuvil_core.runtime.tensors import DTYPES
 from cuvil_core.runtime.variants import AVX512 as AVX512_FLAGS
 from cuvil_core.runtime.variants import KNOWN
 from cuvil_core.scheduling import Isa, Machine, choose
@@ -54,9 +56,11 @@ def compile_model(source: Path | bytes, request: CompileRequest, *, progress: Pr
     variants = variants_of(request.target)
     tell("import", 0.0)
     graph = onnx_importer.load(source, request.inputs)
+    check_ports(graph)
     name, metadata = onnx_importer.describe(source)
     tell("optimize", 0.1)
     graph, notes = run_passes(graph, request.opt_level)
+    check_dtypes(graph.ops)
     programs: dict[str, Program] = {}
     for position, variant in enumerate(variants):
         tell(f"lower for {variant.isa.value}", 0.2 + 0.2 * position / len(variants))
@@ -74,6 +78,30 @@ def compile_model(source: Path | bytes, request: CompileRequest, *, progress: Pr
     artifact = pack(manifest, libraries, weights)
     tell("done", 1.0)
     return artifact
+
+
+def check_ports(graph: Graph) -> None:
+    """Raise UnsupportedOpError for an input or output that no NumPy array can hold."""
+    names = (*graph.input_names, *graph.output_names)
+    for name, value in zip(names, (*graph.inputs, *graph.outputs), strict=True):
+        if value.type.dtype.value not in DTYPES:
+            raise UnsupportedOpError(
+                f"{name!r} is {value.type.dtype.value}, which NumPy lacks; make it float32 in the model and cast inside"
+            )
+
+
+def check_dtypes(ops: Iterable[Op]) -> None:
+    """Raise UnsupportedOpError for an op in bfloat16, which kernels move and cast but do not compute."""
+    for op in ops:
+        narrow = any(value.dtype is DType.BFLOAT16 for value in (*op.operands, *op.results))
+        if narrow and op.name not in _MOVED and spec_of(op.name).group is not Group.MOVEMENT:
+            raise UnsupportedOpError(
+                f"{op.provenance} has no kernel for bfloat16 ({op.name}); cast its tensors to float32 in the model"
+            )
+        check_dtypes(op.region.ops if op.region else ())
+
+
+_MOVED = ("cast", "constant", "region")
 
 
 def variants_of(target: str) -> tuple[Variant, ...]:

@@ -108,8 +108,7 @@ def _unary(expr: Unary, operand: Value, scope: Scope) -> Value:
     name, dtype, x = expr.name, operand.dtype, operand.text
     if name == "not":
         return scope.define_mask(f"~{x}", operand.mask) if dtype is DType.BOOL else _define(f"~{x}", dtype, scope)
-    if dtype is DType.BFLOAT16 or dtype is DType.BOOL:
-        raise InternalError(f"Kernel operation {name} on {dtype} must be computed in float32 or uint8; cast it first.")
+    _check_computed(name, dtype)
     bits = dtype.itemsize * 8
     if name == "isnan":
         return scope.define_mask(f"{x} != {x}", bits)
@@ -119,6 +118,13 @@ def _unary(expr: Unary, operand: Value, scope: Scope) -> Value:
     if name in _LIBRARY:
         return _library(f"cuvil_{name}", (operand,), dtype, scope)
     return _define(_unary_text(name, x, dtype, scope), dtype, scope)
+
+
+def _check_computed(name: str, dtype: DType) -> None:
+    if dtype is DType.BFLOAT16:
+        raise UnsupportedOpError(f"{name} on bfloat16 has no C kernel; cast the tensor to float32 in the model.")
+    if dtype is DType.BOOL:
+        raise InternalError(f"Kernel operation {name} on bool must be computed in uint8; cast it first.")
 
 
 def _unary_text(name: str, x: str, dtype: DType, scope: Scope) -> str:
@@ -162,8 +168,7 @@ def _binary(expr: Binary, scope: Scope) -> Value:
     dtype = left.dtype
     if name in _LOGIC:
         return _define(f"{left.text} {_LOGIC[name]} {right.text}", dtype, scope)
-    if dtype is DType.BFLOAT16 or dtype is DType.BOOL:
-        raise InternalError(f"Kernel operation {name} on {dtype} must be computed in float32 or uint8; cast it first.")
+    _check_computed(name, dtype)
     if name in ("max", "min"):
         return extremum(name, left, right, scope, expr)
     if name in _OPERATORS and (dtype.is_float or name != "div"):

@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 from cuvil_core.artifact import open_artifact
 from cuvil_core.compile import artifact_name, compile_model, variants_of
 from cuvil_core.contract import CompileRequest, InputSpec
-from cuvil_core.errors import InputError, ModelError, SizeError, TargetError
+from cuvil_core.errors import InputError, ModelError, SizeError, TargetError, UnsupportedOpError
 from cuvil_core.runtime import load
 
 pytestmark = pytest.mark.timeout(600)
@@ -131,3 +131,35 @@ def test_levels_agree(level: int, tmp_path: Path) -> None:
     x = np.random.default_rng(1).normal(size=(2, 3, 13, 9)).astype(np.float32)
     session = ReferenceEvaluator(onnx.load_from_string(small_model()))
     np.testing.assert_allclose(load(path)(x), session.run(None, {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
+def in_bfloat16(op_type: str, *, port: bool = False) -> bytes:
+    """An op on a tensor that is cast to bfloat16 and back, or on one that comes in as such."""
+    outer = TensorProto.BFLOAT16 if port else TensorProto.FLOAT
+    inputs = ["a"] * (2 if op_type in ("Add", "Greater", "MatMul") else 1)
+    nodes = [
+        helper.make_node("Cast", ["x"], ["a"], to=TensorProto.BFLOAT16),
+        helper.make_node(op_type, inputs, ["b"], name="the_node"),
+        helper.make_node("Cast", ["b"], ["y"], to=TensorProto.FLOAT),
+    ]
+    x, y = (helper.make_tensor_value_info(*one, ["N", 4]) for one in (("x", outer), ("y", TensorProto.FLOAT)))
+    y.type.tensor_type.shape.Clear()
+    graph = helper.make_graph(nodes, "narrow", [x], [y])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(made.SerializeToString())
+
+
+@pytest.mark.parametrize("op_type", ["Add", "Exp", "Relu", "ReduceSum", "ReduceMax", "Greater", "IsNaN"])
+def test_bfloat16_is_refused_where_it_would_be_computed(op_type: str) -> None:
+    """An op in bfloat16 is refused with its node, never computed on the bits of its elements."""
+    with pytest.raises(UnsupportedOpError, match=f"{op_type} 'the_node' has no kernel for bfloat16"):
+        compile_model(in_bfloat16(op_type), CompileRequest())
+
+
+def test_bfloat16_is_moved_but_no_input() -> None:
+    """Casts and movement keep its values; as an input it is refused by its name, since NumPy lacks it."""
+    x = np.array([[0, 1, 2, 3.14159]], np.float32)
+    module = load(open_artifact(compile_model(in_bfloat16("Identity"), CompileRequest())))
+    np.testing.assert_array_equal(module(x), np.array([[0, 1, 2, 3.140625]], np.float32))
+    with pytest.raises(UnsupportedOpError, match="'x' is bfloat16, which NumPy lacks"):
+        compile_model(in_bfloat16("Identity", port=True), CompileRequest())

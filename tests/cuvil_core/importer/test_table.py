@@ -17,7 +17,7 @@ def _page() -> str:
         "",
         f"Opsets {OLDEST_OPSET} to {NEWEST_OPSET} of the default domain. What is not on this page is refused by an",
         "error that names it; `docs/how-to/add-an-op.md` says how to add an op. Graphs may hold bool, integers of 8 to",
-        "64 bits, float16, bfloat16, float32 and float64; what a target computes is in `docs/limits.md`.",
+        "64 bits, float16, bfloat16, float32 and float64; what is computed in each is in `docs/limits.md`.",
         "",
         "| family | ops (opsets, where not all) |",
         "|---|---|",
