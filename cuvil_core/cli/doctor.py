@@ -60,7 +60,7 @@ def doctor_command(given: argparse.Namespace, console: Console) -> Result:
     if bad:
         sentence = f"{bad} of {len(findings)} findings need the cure named beside each of them"
         raise Failed(TargetError(sentence), Result(text, data))
-    last = f"none of {len(findings)} findings needs a cure{f', {notes} are notes' if notes else ''}"
+    last = f"none of {len(findings)} findings needs a cure; notes: {notes}"
     return Result(f"{text}\n{last}", data)
 
 
