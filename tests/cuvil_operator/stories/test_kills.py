@@ -47,7 +47,16 @@ def superseded(story: Story) -> Story:
     return story.apply(spec("good-1", **CHANGES)).until_phase(Phase.STABLE).run(20)
 
 
-STORIES = [promoted, rolled_back, rolled_back_by_pod_count, superseded]
+def ordered_while_resolving(story: Story) -> Story:
+    """A canary gives way to an unpinned spec, whose revision is held by an order that was given before it was known."""
+    changes = CHANGES | {"model__sha256": None}
+    story.apply(spec("good-1", **changes)).until_phase(Phase.STABLE)
+    story.apply(spec("good-2", **changes)).until_phase(Phase.PROGRESSING).run(8)
+    story.apply(spec("good-3", **changes)).until_phase(Phase.RESOLVING).command("pause@latest#1")
+    return story.until_phase(Phase.PAUSED).run(20)
+
+
+STORIES = [promoted, rolled_back, rolled_back_by_pod_count, superseded, ordered_while_resolving]
 
 
 @pytest.mark.parametrize("tell", STORIES, ids=lambda one: one.__name__)
