@@ -33,7 +33,7 @@ def read_through_gateway(world: World, namespace: str) -> list[str]:
     """Read every word with an unchanged tritonclient."""
     client = triton.InferenceServerClient(world.addresses.gateway)
     host = {"Host": world.host(NAME, namespace)}
-    pictures = text.to_input([text.render(word) for word in text.WORDS])
+    pictures = text.to_input([text.render(word, 192) for word in text.WORDS])
     request = triton.InferInput("x", list(pictures.shape), "FP32")
     request.set_data_from_numpy(pictures)
     answer = client.infer(NAME, [request], headers=host)
@@ -44,6 +44,6 @@ def read_through_gateway(world: World, namespace: str) -> list[str]:
 def read_by_onnxruntime(world: World) -> list[str]:
     """Read every word with ONNX Runtime on the source model."""
     session = onnxruntime.InferenceSession(str(world.source), providers=["CPUExecutionProvider"])
-    pictures = text.to_input([text.render(word) for word in text.WORDS])
+    pictures = text.to_input([text.render(word, 192) for word in text.WORDS])
     (scores,) = session.run(None, {"x": pictures})
     return text.Alphabet.of(world.source).decode(np.asarray(scores))
