@@ -31,6 +31,13 @@ def test_every_export_is_there() -> None:
         _ = cuvil.jit
 
 
+def test_the_page_names_every_export() -> None:
+    """docs/reference/python.md has each public name, and each public member of a module."""
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    members = [name for name in vars(cuvil.CuvilModule) if not name.startswith("_")]
+    assert [name for name in (*cuvil.__all__, *members) if name not in page] == []
+
+
 def test_version_is_the_packages() -> None:
     """The version in code is that of pyproject.toml."""
     assert cuvil.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]

@@ -6,6 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import yaml
+
+from cuvil_operator.api import CuvilModelSpec
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,3 +31,17 @@ def test_compile_and_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "small(x float32(N, 4)) → y float32(N, 3)" in done.stdout
     assert {"model.onnx", "model.cuvil"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_tiny_reads() -> None:
+    """The model of README is a valid spec whose file is the one that the script makes, in the namespace of the text."""
+    text = (ROOT / "examples" / "tiny.yaml").read_text()
+    tiny = yaml.safe_load(text)
+    spec = CuvilModelSpec.from_dict(tiny["spec"])
+    assert spec.model.uri == "configmap://tiny-model/model.onnx"
+    readme = (ROOT / "README.md").read_text()
+    for line in (
+        f"kubectl create namespace {tiny['metadata']['namespace']}",
+        "create configmap tiny-model --from-file=model.onnx",
+    ):
+        assert line in readme and line in text
