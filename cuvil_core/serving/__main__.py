@@ -11,9 +11,15 @@ from pathlib import Path
 
 from cuvil_core.contract import ExitCode, Outcome, ServingSettings
 from cuvil_core.errors import CuvilError, InfrastructureError, InputError, MissingError
-from cuvil_core.serving.app import BODY_LIMIT
 from cuvil_core.serving.logs import say, set_up
-from cuvil_core.serving.server import Listening, serve
+
+try:
+    from cuvil_core.serving.app import BODY_LIMIT
+    from cuvil_core.serving.server import Listening, serve
+except ModuleNotFoundError as absent:
+    set_up()
+    say(logging.CRITICAL, f"{absent.name} is not installed here; pip install aiohttp prometheus-client")
+    sys.exit(int(ExitCode.NOT_FOUND))
 
 SETTINGS_LIMIT = 1 << 20
 

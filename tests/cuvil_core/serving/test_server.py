@@ -367,3 +367,20 @@ def test_drain_waits_for_bodies(tmp_path: Path) -> None:
             connection.sendall(body[9:].encode())
             assert connection.recv(4096).startswith(b"HTTP/1.1 200")
         assert server.process.wait(20) == 0
+
+
+@pytest.mark.parametrize("package", ["aiohttp", "prometheus_client"])
+def test_a_missing_package_is_one_sentence(tmp_path: Path, package: str) -> None:
+    """Without the packages of serving the process ends with 19 and says what to install."""
+    import os
+    import subprocess
+    import sys
+
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('none', name={package!r})\n")
+    command = [sys.executable, "-m", "cuvil_core.serving", "--settings", "none.json"]
+    search = os.pathsep.join([str(tmp_path), str(serving_process.ROOT)])
+    environment = {**os.environ, "PYTHONPATH": search}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=30, check=False)
+    (line,) = done.stderr.decode().splitlines()
+    assert done.returncode == 19
+    assert json.loads(line)["message"] == f"{package} is not installed here; pip install aiohttp prometheus-client"
