@@ -3,6 +3,8 @@
 import json
 from dataclasses import MISSING, asdict, dataclass, fields
 
+DAY = 86_400
+
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
@@ -47,8 +49,9 @@ class ServingSettings:
         for name, kind in _KINDS.items():
             if type(getattr(made, name)) not in kind:
                 raise ValueError(f"the serving setting {name!r} is {getattr(made, name)!r}, wanted {kind[-1].__name__}")
-        if made.threshold_seconds <= 0 or made.queue < 0:
-            raise ValueError("the serving settings need a positive threshold_seconds and a queue of at least 0")
+        # NaN fails this comparison, infinities and huge whole numbers the upper one.
+        if not 0 < made.threshold_seconds <= DAY or made.queue < 0:
+            raise ValueError(f"the serving settings need 0 < threshold_seconds <= {DAY} and a queue of at least 0")
         return made
 
 

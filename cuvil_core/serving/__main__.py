@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return _end(given.termination_log, Outcome(error.code, error.reason, str(error)), fault)
     if left:
-        # Threads of requests that were given up would hold up an ordinary exit.
+        # Threads of requests and loads that were given up would hold up an ordinary exit, or crash in it.
         sys.stderr.flush()
         os._exit(int(ExitCode.OK))
     return int(ExitCode.OK)
@@ -54,11 +54,36 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m cuvil_core.serving", description="Serve one compiled model.")
     made.add_argument("--settings", type=Path, required=True, help="JSON file: model, revision, artifact, sha256, …")
     made.add_argument("--host", help="address to listen on (default: all)")
-    made.add_argument("--port", type=int, default=8080, help="port to listen on, 0 for any free one (default: 8080)")
-    made.add_argument("--max-body-bytes", type=int, default=BODY_LIMIT, help="largest request body")
-    made.add_argument("--drain-seconds", type=float, default=30.0, help="time for requests under way after SIGTERM")
+    made.add_argument("--port", type=port, default=8080, help="port to listen on, 0 for any free one (default: 8080)")
+    made.add_argument("--max-body-bytes", type=positive, default=BODY_LIMIT, help="largest request body")
+    made.add_argument("--drain-seconds", type=seconds, default=30.0, help="time for requests under way after SIGTERM")
     made.add_argument("--termination-log", type=Path, default=Path("/dev/termination-log"), help="file for the reason")
     return made
+
+
+def port(text: str) -> int:
+    """Read a port, 0 to 65535; the resolver would take a larger one modulo 65536."""
+    return _whole(text, 0, 65_535)
+
+
+def positive(text: str) -> int:
+    """Read a number of bytes, at least 1."""
+    return _whole(text, 1, 1 << 46)
+
+
+def seconds(text: str) -> float:
+    """Read a time, 0 to a day."""
+    with contextlib.suppress(ValueError):
+        if 0 <= (value := float(text)) <= 86_400:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is no time from 0 to 86400 seconds")
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    with contextlib.suppress(ValueError):
+        if least <= (value := int(text)) <= most:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
 
 
 def read_settings(path: Path) -> ServingSettings:

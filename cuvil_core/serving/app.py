@@ -4,19 +4,19 @@ import asyncio
 import json
 import logging
 import time
-import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
 from cuvil_core.contract import RequestOutcome, ServingSettings
-from cuvil_core.errors import CuvilError, InputError
+from cuvil_core.errors import CuvilError, InputError, SizeError
 from cuvil_core.runtime import CuvilModule
 from cuvil_core.serving import protocol
 from cuvil_core.serving.engine import Engine, QueueFullError, nonfinite
 from cuvil_core.serving.logs import say
 from cuvil_core.serving.metrics import Metrics
+from cuvil_core.serving.packing import TooLargeError, UnknownCodingError, coding_for, coding_of, deflate, inflate
 from cuvil_core.version import VERSION
 
 JSON_LENGTH = "Inference-Header-Content-Length"
@@ -40,6 +40,7 @@ class Service:
         self.settings, self.engine, self.metrics = settings, engine, metrics
         self.module: CuvilModule | None = None
         self.draining = False
+        self.body_limit = BODY_LIMIT
         self.under_way = 0
         """Inference requests whose headers are read and that are not answered."""
 
@@ -53,7 +54,8 @@ class Service:
         return self.module is not None and not self.draining
 
     def application(self, body_limit: int = BODY_LIMIT) -> web.Application:
-        """Give the aiohttp application."""
+        """Give the aiohttp application; its runner must leave packed bodies packed (`auto_decompress=False`)."""
+        self.body_limit = body_limit
         app = web.Application(client_max_size=body_limit, middlewares=[self._last_words])
         for path, handler in (
             ("/v2/health/live", self._live),
@@ -139,42 +141,66 @@ class Service:
         if self.module is None:
             return _failure(503, f"model {self.settings.model!r} is still loading; try again"), RequestOutcome.REJECTED
         try:
+            coding = coding_of(request.headers.get("Content-Encoding", ""))
+            if (request.content_length or 0) > self.body_limit:
+                raise TooLargeError
             async with asyncio.timeout(BODY_SECONDS):
                 body = await request.read()
-            return await self._compute(self.module, request, body), RequestOutcome.OK
-        except InputError as fault:
-            return _failure(400, str(fault)), RequestOutcome.CLIENT_ERROR
+            return await self._compute(self.module, request, body, coding), RequestOutcome.OK
         except QueueFullError:
             sentence = f"{self.settings.queue} requests wait already; try again later or on another replica"
             return _failure(429, sentence, {"Retry-After": "1"}), RequestOutcome.REJECTED
-        except TimeoutError:
-            return _failure(408, f"the body did not arrive within {BODY_SECONDS:g} s"), RequestOutcome.CLIENT_ERROR
-        except web.HTTPRequestEntityTooLarge as fault:
-            return _failure(413, f"the body is larger than allowed: {fault.text}"), RequestOutcome.CLIENT_ERROR
-        except (web.HTTPException, ConnectionError, web.RequestPayloadError) as fault:
-            return _failure(400, f"the body cannot be read: {fault}"), RequestOutcome.CLIENT_ERROR
-        except CuvilError as fault:
-            say(logging.ERROR, str(fault), reason=fault.reason, model=self.settings.model)
-            return _failure(500, str(fault)), RequestOutcome.ERROR
         except Exception as fault:
-            say(logging.ERROR, "an inference request failed", fault=fault, model=self.settings.model)
-            return _failure(500, "the server failed on this request; its log says why"), RequestOutcome.ERROR
+            if (response := self._clients_fault(fault)) is not None:
+                return response, RequestOutcome.CLIENT_ERROR
+            return self._own_fault(fault), RequestOutcome.ERROR
 
-    async def _compute(self, module: CuvilModule, request: web.Request, body: bytes) -> web.Response:
-        json_length, coding = request.headers.get(JSON_LENGTH), _coding(request.headers.get("Accept-Encoding", ""))
+    def _clients_fault(self, fault: Exception) -> web.Response | None:
+        """Give the answer to a fault of the request: its content, and sizes that follow from it, never count as errors.
 
-        def work() -> tuple[bytes, int | None, str | None]:
-            asked = protocol.read_request(body, json_length)
+        Otherwise one client could spoil a revision's error rate and so have it rolled back.
+        """
+        match fault:
+            case InputError():
+                return _failure(400, str(fault))
+            case TooLargeError() | web.HTTPRequestEntityTooLarge():
+                return _failure(413, f"the body is larger than the allowed {self.body_limit} bytes; send smaller ones")
+            case SizeError():
+                return _failure(413, str(fault))
+            case MemoryError():
+                return _failure(413, "the request takes more memory than this server has; send smaller inputs")
+            case UnknownCodingError():
+                return _failure(415, str(fault))
+            case TimeoutError():
+                return _failure(408, f"the body did not arrive within {BODY_SECONDS:g} s")
+            case web.HTTPException() | ConnectionError() | web.RequestPayloadError():
+                return _failure(400, f"the body cannot be read: {fault}")
+        return None
+
+    def _own_fault(self, fault: Exception) -> web.Response:
+        if isinstance(fault, CuvilError):
+            say(logging.ERROR, str(fault), reason=fault.reason, model=self.settings.model)
+            return _failure(500, str(fault))
+        say(logging.ERROR, "an inference request failed", fault=fault, model=self.settings.model)
+        return _failure(500, "the server failed on this request; its log says why")
+
+    async def _compute(
+        self, module: CuvilModule, request: web.Request, body: bytes, packed: str | None
+    ) -> web.Response:
+        json_length, coding = request.headers.get(JSON_LENGTH), coding_for(request.headers.get("Accept-Encoding", ""))
+
+        def work() -> tuple[bytes, int | None]:
+            asked = protocol.read_request(inflate(body, packed, self.body_limit), json_length)
             outputs = module.run(asked.inputs)
             strange = nonfinite(outputs)
+            if strange is not None:
+                self.metrics.nonfinite.inc()
+                if self.settings.reject_non_finite:
+                    raise NonFiniteError(f"output {strange!r} holds NaN or Inf, which this model's settings refuse")
             answer = protocol.write_answer(self.settings.model, self.settings.revision, asked, outputs)
-            return _compress(answer.body, coding), answer.json_length, strange
+            return deflate(answer.body, coding), answer.json_length
 
-        content, ends, strange = await self.engine.submit(work)
-        if strange is not None:
-            self.metrics.nonfinite.inc()
-            if self.settings.reject_non_finite:
-                raise NonFiniteError(f"output {strange!r} holds NaN or Inf, which this model's settings refuse")
+        content, ends = await self.engine.submit(work)
         headers = {"Content-Type": "application/json" if ends is None else "application/octet-stream"}
         if ends is not None:
             headers[JSON_LENGTH] = str(ends)
@@ -187,20 +213,3 @@ def _failure(status: int, sentence: str, headers: dict[str, str] | None = None) 
     return web.Response(
         status=status, text=json.dumps({"error": sentence}), content_type="application/json", headers=headers
     )
-
-
-def _coding(accepted: str) -> str | None:
-    """Give gzip or deflate when the client asks for that alone.
-
-    Tensors hardly shrink and packing them costs more than a local network: a list of codings, which HTTP libraries send
-    by themselves, is no wish for it; tritonclient sends the single one that its caller chose.
-    """
-    wish = accepted.strip().lower()
-    return wish if wish in ("gzip", "deflate") else None
-
-
-def _compress(data: bytes, coding: str | None) -> bytes:
-    if coding is None:
-        return data
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31 if coding == "gzip" else 15)
-    return packer.compress(data) + packer.flush()

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cuvil_core.errors import InputError
+from cuvil_core.errors import InputError, SizeError
 from cuvil_core.runtime import CuvilModule, available_cpus
 from cuvil_core.runtime.examples import Shapes, shapes_at, symbol_choices
 from cuvil_core.runtime.tensors import Array
@@ -63,16 +63,26 @@ def nonfinite(outputs: Mapping[str, Array]) -> str | None:
 def warm_up(module: CuvilModule, runs: int = 3) -> Shapes | None:
     """Run zeros of an ordinary size that the model takes, so that the first client pays for no page fault.
 
-    Gives the shapes that worked, None when the model refused all that were tried.
+    Gives the shapes that worked, None when the model refused all that were tried. Raises SizeError when some fitted the
+    model and none of them the memory: no request would.
     """
+    too_large: SizeError | None = None
     specs = module.signature.inputs
     for choice in symbol_choices(specs, module.symbols):
         shapes = shapes_at(specs, choice)
-        inputs = {spec.name: np.zeros(shapes[spec.name], spec.dtype) for spec in specs}
         try:
+            inputs = {spec.name: np.zeros(shapes[spec.name], spec.dtype) for spec in specs}
             for _ in range(runs):
                 module.run(inputs)
         except InputError:
             continue
+        except SizeError as fault:
+            too_large = fault
+            continue
+        except MemoryError:
+            too_large = SizeError(f"inputs of shapes {shapes} exceed the memory; raise the limit or bound the sizes")
+            continue
         return shapes
+    if too_large is not None:
+        raise too_large
     return None

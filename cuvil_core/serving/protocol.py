@@ -21,6 +21,8 @@ from cuvil_core.errors import InputError
 Array = NDArray[Any]
 MAX_ELEMENTS = 1 << 34
 MAX_AXES = 32
+MAX_JSON_ELEMENTS = 1 << 24
+"""Numbers of one output in JSON: each takes some fifty bytes on the way."""
 TYPES: Mapping[str, str] = {
     "bool": "BOOL",
     "uint8": "UINT8",
@@ -94,13 +96,26 @@ def write_answer(model: str, version: str, request: Request, outputs: Mapping[st
             entry["parameters"] = {"binary_data_size": array.nbytes}
             blobs.append(array.tobytes())
         else:
-            entry["data"] = array.ravel().tolist()
+            entry["data"] = _json_data(one.name, array)
         described.append(entry)
     answer: dict[str, Any] = {"model_name": model, "model_version": version, "outputs": described}
     if request.id:
         answer["id"] = request.id
     head = json.dumps(answer, separators=(",", ":")).encode()
     return Answer(b"".join((head, *blobs)), len(head) if blobs else None)
+
+
+def _json_data(name: str, array: Array) -> list[Any]:
+    """Give the numbers; JSON has none that are not finite (null or a bare NaN would be read in different ways)."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"output {name!r} holds NaN or Inf, which JSON cannot hold: ask for it with 'binary_data'")
+    if array.size > MAX_JSON_ELEMENTS:
+        raise InputError(
+            f"output {name!r} has {array.size} elements, more than the {MAX_JSON_ELEMENTS} that go as JSON: "
+            "ask for it with 'binary_data'"
+        )
+    data: list[Any] = array.ravel().tolist()
+    return data
 
 
 def metadata(
@@ -145,9 +160,10 @@ def _describe(spec: TensorSpec) -> dict[str, Any]:
 def _split(body: bytes, json_length: str | None) -> tuple[bytes, memoryview]:
     if json_length is None:
         return body, memoryview(b"")
-    if not (json_length.isascii() and json_length.isdecimal()) or int(json_length) > len(body):
+    decimal = json_length.isascii() and json_length.isdecimal() and len(json_length) <= 20
+    if not decimal or int(json_length) > len(body):
         raise InputError(
-            f"the header Inference-Header-Content-Length is {json_length!r}, wanted the length of the JSON part "
+            f"the header Inference-Header-Content-Length is {json_length[:30]!r}, wanted the length of the JSON part "
             f"of this body of {len(body)} bytes"
         )
     return body[: int(json_length)], memoryview(body)[int(json_length) :]
@@ -155,10 +171,14 @@ def _split(body: bytes, json_length: str | None) -> tuple[bytes, memoryview]:
 
 def _parse(head: bytes) -> dict[str, Any]:
     try:
-        raw = json.loads(head)
+        raw = json.loads(head, parse_constant=_no_constant)
     except (ValueError, RecursionError) as fault:
         raise InputError(f"the request is not JSON: {fault}") from fault
     return _object(raw, "the request")
+
+
+def _no_constant(text: str) -> object:
+    raise InputError(f"{text} is not JSON: send tensors that hold it in binary, with 'binary_data_size'")
 
 
 def _object(raw: object, what: str) -> dict[str, Any]:
@@ -201,9 +221,11 @@ def _read_input(name: str, entry: dict[str, Any], tail: memoryview) -> tuple[Arr
 
 def _read_shape(name: str, raw: object) -> tuple[int, ...]:
     good = isinstance(raw, list) and len(raw) <= MAX_AXES and all(type(one) is int and one >= 0 for one in raw)
-    if not isinstance(raw, list) or not good or math.prod(raw) > MAX_ELEMENTS:
+    # Zeros do not count: each extent, and any product of them, must be one that NumPy can hold.
+    if not isinstance(raw, list) or not good or math.prod(one for one in raw if one) > MAX_ELEMENTS:
         raise InputError(
-            f"input {name!r} needs a 'shape': a list of whole numbers, with at most {MAX_ELEMENTS} elements"
+            f"input {name!r} needs a 'shape': a list of at most {MAX_AXES} whole numbers, whose product "
+            f"is at most {MAX_ELEMENTS}"
         )
     return tuple(raw)
 
@@ -231,14 +253,28 @@ def _read_json(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], data: ob
         raise InputError(f"input {name!r} has ragged or unreadable 'data': {fault}") from fault
     if loose.size != math.prod(shape):
         raise InputError(f"input {name!r} has {loose.size} elements, its shape makes {math.prod(shape)}")
+    if dtype.kind == "f" and loose.dtype == object:
+        loose = _wide_floats(name, loose)
     allowed = {"b": "b", "i": "iu", "u": "iu", "f": "fiu"}[dtype.kind]
     if loose.size and loose.dtype.kind not in allowed:
         raise InputError(f"input {name!r} has 'data' that is not {TYPES[dtype.name]}")
     with np.errstate(over="ignore", invalid="ignore"):
         exact = loose.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(exact, loose):
+    # JSON's own NaN and Infinity are refused before: an infinity here has overflowed.
+    whole = np.isfinite(exact).all() if dtype.kind == "f" else np.array_equal(exact, loose)
+    if not whole:
         raise InputError(f"input {name!r} has 'data' beyond the range of {TYPES[dtype.name]}")
     return exact.reshape(shape)
+
+
+def _wide_floats(name: str, loose: Array) -> Array:
+    """Give float64 for whole numbers beyond 64 bits; anything else stays as it is and is refused by its kind."""
+    if any(type(one) not in (int, float) for one in loose.flat):
+        return loose
+    try:
+        return loose.astype(np.float64)
+    except OverflowError as fault:
+        raise InputError(f"input {name!r} has 'data' beyond the range of FP64") from fault
 
 
 def _read_outputs(raw: object, binary: bool) -> tuple[Wanted, ...] | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from cuvil_core.contract import ServingSettings
 from cuvil_core.runtime import CuvilModule
@@ -42,17 +43,32 @@ class Listening:
     """Requests under way have this long to end after SIGTERM."""
 
 
+class _Quiet(logging.Filter):
+    """Requests that break HTTP itself: one line without a traceback, since the fault lies with the client."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite such a record; let all pass."""
+        fault = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if isinstance(fault, HttpProcessingError):
+            record.levelno, record.levelname = logging.INFO, "INFO"
+            record.msg, record.args, record.exc_info = "a client broke HTTP: %.200r", (fault.message,), None
+        return True
+
+
 async def serve(settings: ServingSettings, listening: Listening) -> int:
-    """Serve until a signal; give the number of requests given up, whose threads may still run.
+    """Serve until a signal; give the number of requests, or loads, given up, whose threads may still run.
 
     Raises CuvilError when the artifact cannot be admitted, OSError for the port.
     """
     metrics = Metrics(settings)
     engine = Engine(settings.queue, metrics.queue.set)
     service = Service(settings, engine, metrics)
+    logging.getLogger("aiohttp.server").addFilter(_Quiet())
     runner = web.AppRunner(
         service.application(listening.body_limit),
         access_log=None,
+        # Packed bodies are inflated in the engine's threads: here they would hold up the probes.
+        auto_decompress=False,
         keepalive_timeout=KEEP_ALIVE_SECONDS,
         shutdown_timeout=CLOSE_SECONDS,
     )
@@ -64,7 +80,8 @@ async def serve(settings: ServingSettings, listening: Listening) -> int:
         site = web.TCPSite(runner, listening.host, listening.port, backlog=512, reuse_address=True)
         await site.start()
         say(logging.INFO, "listening", addresses=[f"{one[0]}:{one[1]}" for one in runner.addresses])
-        if await _admit(settings, service, stop):
+        loaded = await _admit(settings, service, stop)
+        if loaded:
             say(logging.INFO, "ready", model=settings.model, revision=settings.revision)
             await stop.wait()
         service.draining = True
@@ -74,7 +91,7 @@ async def serve(settings: ServingSettings, listening: Listening) -> int:
         await runner.cleanup()
         engine.close()
     say(logging.INFO, "ended", left=left)
-    return left
+    return left if loaded else left + 1
 
 
 async def _admit(settings: ServingSettings, service: Service, stop: asyncio.Event) -> bool:

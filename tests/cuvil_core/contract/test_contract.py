@@ -70,6 +70,9 @@ def test_settings_round_trip_and_refusals() -> None:
         ({"queue": True}, "queue"),
         ({"queue": -1}, "queue"),
         ({"threshold_seconds": 0}, "threshold_seconds"),
+        ({"threshold_seconds": float("inf")}, "threshold_seconds"),
+        ({"threshold_seconds": float("nan")}, "threshold_seconds"),
+        ({"threshold_seconds": 10**400}, "threshold_seconds"),
         ({"colour": 1}, "colour"),
         ({"reject_non_finite": 1}, "reject_non_finite"),
     ):

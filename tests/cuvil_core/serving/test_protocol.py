@@ -61,6 +61,16 @@ REFUSED: dict[str, tuple[bytes, str | None, str]] = {
     "unhashable datatype": (body(datatype=[]), None, "wanted one of"),
     "negative shape": (body(shape=[-1]), None, "whole numbers"),
     "huge shape": (body(shape=[1 << 40, 1 << 40]), None, "at most"),
+    "no elements, huge extent": (body(shape=[0, 10**30], data=[]), None, "at most"),
+    "no bytes, huge extent": (body(shape=[0, 1 << 62], parameters={"binary_data_size": 0}), None, "at most"),
+    "huge extents apart": (body(shape=[1 << 33, 0, 1 << 33], data=[]), None, "at most"),
+    "NaN": (body(data=[1, float("nan")]), None, "NaN is not JSON: send tensors that hold it in binary"),
+    "Infinity": (body(data=[1, -float("inf")]), None, "-Infinity is not JSON"),
+    "beyond FP32": (body(data=[1, 1e39]), None, "beyond the range of FP32"),
+    "beyond FP64 in JSON": (body(data=[1, 2]).replace(b"2]}", b"1e999]}"), None, "beyond the range of FP32"),
+    "beyond FP16": (body(datatype="FP16", data=[1, 70_000]), None, "beyond the range of FP16"),
+    "whole beyond FP64": (body(datatype="FP64", data=[1, 10**400]), None, "beyond the range of FP64"),
+    "whole beyond 64 bits, and null": (body(data=[None, 10**23]), None, "not FP32"),
     "bool shape": (body(shape=[True]), None, "whole numbers"),
     "no data": (body(), None, "needs 'data'"),
     "count": (body(data=[1.0]), None, "has 1 elements, its shape makes 2"),
@@ -98,6 +108,31 @@ def test_malformed_requests_get_one_sentence(case: str) -> None:
         length = str(len(raw))
     with pytest.raises(InputError, match=sentence):
         protocol.read_request(raw, length)
+
+
+def test_whole_numbers_that_fit_a_float_are_taken() -> None:
+    """10^23 written as a whole number and as a float are the same FP32."""
+    got = protocol.read_request(body(shape=[2], data=[10**23, 1]), None)
+    np.testing.assert_array_equal(got.inputs["x"], np.array([1e23, 1], np.float32))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_answers_are_json(value: float) -> None:
+    """An output that JSON cannot hold is refused with the cure, and goes as binary."""
+    outputs = {"y": np.array([1, value], np.float32)}
+    with pytest.raises(InputError, match="output 'y' holds NaN or Inf, which JSON cannot hold: ask for it with"):
+        protocol.write_answer("m", "v", protocol.Request("", {}, None, False), outputs)
+    answer = protocol.write_answer("m", "v", protocol.Request("", {}, None, True), outputs)
+    assert answer.body[answer.json_length :] == outputs["y"].tobytes()
+
+
+def test_answers_in_json_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An output of more elements than may go as JSON names the bound."""
+    monkeypatch.setattr(protocol, "MAX_JSON_ELEMENTS", 2)
+    request = protocol.Request("", {}, None, False)
+    protocol.write_answer("m", "v", request, {"y": np.zeros(2, np.float32)})
+    with pytest.raises(InputError, match="3 elements, more than the 2"):
+        protocol.write_answer("m", "v", request, {"y": np.zeros(3, np.float32)})
 
 
 def test_bool_bytes_are_checked() -> None:
