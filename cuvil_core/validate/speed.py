@@ -9,7 +9,7 @@ import numpy as np
 WARM_UP = 100
 RUNS = 500
 LEAST_RUNS = 20
-BUDGET_SECONDS = 120.0
+BUDGET_SECONDS = 45.0
 Work = Callable[[], object]
 
 
