@@ -19,7 +19,7 @@ from cuvil_core.codegen.c import emit_program
 from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
 from cuvil_core.errors import TargetError, UnsupportedOpError
 from cuvil_core.importer import onnx as onnx_importer
-from cuvil_core.ir import Dim, DType, Graph, Op
+from cuvil_core.ir import Dim, DType, Graph, Op, Relation, SymbolRange
 from cuvil_core.lowering import lower
 from cuvil_core.ops import Group, spec_of
 from cuvil_core.passes import run as run_passes
@@ -71,7 +71,7 @@ def compile_model(source: Path | bytes, request: CompileRequest, *, progress: Pr
     for position, variant in enumerate(variants):
         first = "" if toolchain.prepared(_toolchain_folder()) else ", after preparing the C compiler once (about 15 s)"
         tell(f"build for {variant.isa.value}{first}", 0.4 + 0.5 * position / len(variants))
-        libraries[variant.name] = build(programs[variant.name], variant)
+        libraries[variant.name] = build(programs[variant.name], variant, graph.symbols)
     tell("pack", 0.9)
     facts = facts_of(graph, programs, variants) | {"notes": [str(note) for note in notes]}
     manifest = manifest_of(graph, request, _digest(source), artifact_name(name), metadata, facts)
@@ -123,9 +123,10 @@ _VECTOR_FLAGS = ("avx", "fma", "f16c", "bmi", "sse", "ssse", "amx", "gfni", "vae
 """Instruction-set flags that the compiler may rely on for the machine at hand."""
 
 
-def build(program: Program, variant: Variant) -> bytes:
-    """The shared object of one variant."""
-    sources = {**emit_program(program, variant.isa.value), **support.sources()}
+def build(program: Program, variant: Variant, symbols: tuple[SymbolRange, ...] = ()) -> bytes:
+    """The shared object of one variant; `symbols` are the ranges that it may rely on."""
+    ranges = {one.name: (one.least, one.greatest) for one in symbols}
+    sources = {**emit_program(program, variant.isa.value, ranges), **support.sources()}
     return toolchain.build(sources, support.headers(), variant.target, cache_dir=_toolchain_folder())
 
 
@@ -166,7 +167,7 @@ def facts_of(graph: Graph, programs: Mapping[str, Program], variants: tuple[Vari
         "kernels": len(best.kernels),
         "launches": len(best.launches),
         "weight_bytes": len(best.weights),
-        "arena_bytes_at_least": arena_bytes(best, {symbol.name: symbol.least for symbol in graph.symbols}),
+        "arena_bytes_at_least": arena_bytes(best, _least(graph)),
         "arena_bytes_at_most": _arena_at_most(best, bounds),
         "guards": [*map(str, graph.guards), f"that all sizes stay below {LARGEST} bytes"],
         "asserts": [one.text for one in best.asserts],
@@ -180,6 +181,16 @@ def arena_bytes(program: Program, symbols: Mapping[str, int]) -> int:
     """Bytes of temporaries for these symbols."""
     lives = lifetimes(program)
     return offsets(lives, [rounded(life.buffer.bytes.evaluate(symbols)) for life in lives])[1]
+
+
+def _least(graph: Graph) -> dict[str, int]:
+    """The least extent of every symbol by its range and by guards such as 7 <= H."""
+    found = {symbol.name: symbol.least for symbol in graph.symbols}
+    for guard in graph.guards:
+        name, least = str(guard.right), guard.left.constant
+        if guard.relation is Relation.AT_MOST and name in found and least is not None:
+            found[name] = max(found[name], least)
+    return found
 
 
 def _arena_at_most(program: Program, bounds: Mapping[str, list[int | None]]) -> int | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cuvil_core.ir.dims import Dim
+from cuvil_core.ir.dims import Dim, Symbol
 from cuvil_core.ir.graph import Guard, Relation
 
 MAX_STEPS = 16
@@ -23,7 +23,8 @@ class Equalities:
     """
 
     def __init__(self, guards: Iterable[Guard]) -> None:
-        pairs = [sorted((g.left, g.right), key=spelling) for g in guards if g.relation is Relation.EQUAL]
+        equal = [(guard.left, guard.right) for guard in guards if guard.relation is Relation.EQUAL]
+        pairs = [_known_symbol(left - right) or sorted((left, right), key=spelling) for left, right in equal]
         self._rewrites = [(longer, shorter) for shorter, longer in pairs]
         self._known: dict[Dim, Dim] = {}
 
@@ -42,6 +43,15 @@ class Equalities:
             if dim == before:
                 break
         return dim
+
+
+def _known_symbol(zero: Dim) -> list[Dim] | None:
+    """[value, symbol] where `coefficient * symbol + number == 0` says what the symbol is."""
+    (monomial, coefficient), *others = zero.terms or (((), 0),)
+    if len(monomial) != 1 or not isinstance(monomial[0], Symbol) or any(atoms for atoms, _ in others):
+        return None
+    number = sum(one for _, one in others)
+    return None if number % coefficient else [Dim.of(-number // coefficient), Dim.symbol(monomial[0].name)]
 
 
 def _rewrite(dim: Dim, longer: Dim, shorter: Dim) -> Dim:

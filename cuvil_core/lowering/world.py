@@ -31,7 +31,8 @@ class World:
         self._segments: dict[bytes, str] = {}
         self._count = 0
         for position, value in enumerate(graph.inputs):
-            buffer = self._add(Role.INPUT, value.dtype, value.type.elements, position)
+            size = self.equalities.canonical(value.type.elements)
+            buffer = self._add(Role.INPUT, value.dtype, size, position)
             self._placements[value] = Placement.whole(buffer.name, value.dtype, value.shape, PLAIN)
 
     def producer(self, value: Value) -> Op:
@@ -104,7 +105,7 @@ class World:
     def claim(self, position: int) -> str:
         """The caller's buffer of an output."""
         value = self.graph.outputs[position]
-        return self._add(Role.OUTPUT, value.dtype, value.type.elements, position).name
+        return self._add(Role.OUTPUT, value.dtype, self.equalities.canonical(value.type.elements), position).name
 
     def _room_in(self, value: Value, home: Value) -> Placement:
         concat = self._producers[home]

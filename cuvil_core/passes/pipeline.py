@@ -16,12 +16,17 @@ from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import Pass, Property, holds
 from cuvil_core.passes.remove_dead import RemoveDead
+from cuvil_core.passes.require_extents import RequireExtents
+from cuvil_core.passes.settle_extents import SettleExtents
 from cuvil_core.passes.simplify_algebra import SimplifyAlgebra
 from cuvil_core.passes.simplify_movement import SimplifyMovement
 from cuvil_core.rewriting import Note, renumber
 
-_CLEAN: tuple[Pass, ...] = (RemoveDead(),)
+_ENTRANCE: tuple[Pass, ...] = (SettleExtents(), RequireExtents())
+"""What guards say comes first, before dead code goes: an op whose result nobody needs still refuses what it must."""
+_CLEAN: tuple[Pass, ...] = (*_ENTRANCE, RemoveDead())
 _SIMPLE: tuple[Pass, ...] = (
+    *_ENTRANCE,
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),
@@ -38,6 +43,7 @@ _SIMPLE: tuple[Pass, ...] = (
     RemoveDead(),
 )
 _FUSING: tuple[Pass, ...] = (
+    *_ENTRANCE,
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),

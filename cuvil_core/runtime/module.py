@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cuvil_core.artifact import Artifact, publish
-from cuvil_core.contract import TensorSpec
+from cuvil_core.contract import TensorSpec, signature_text
 from cuvil_core.errors import ArtifactError, InputError, InternalError, SizeError
 from cuvil_core.runtime.arena import ArenaStore
 from cuvil_core.runtime.library import Library, int64_array, pointer_array
@@ -80,6 +80,8 @@ class CuvilModule:
         self._outputs = tuple((spec.name, _output_dtype(spec, artifact.where)) for spec in manifest.outputs)
         self._ranks = tuple(len(spec.shape) for spec in manifest.outputs)
         self._arenas = ArenaStore()
+        symbols = dict(zip(self._binder.symbols, self._binder.bounds, strict=True))
+        library.check(signature_text(symbols, manifest.inputs, manifest.outputs), len(weights), artifact.where)
         self._plans: dict[tuple[int, ...], _Plan] = {}
         self._plans_lock = threading.Lock()
         self._variant = variant
@@ -184,7 +186,12 @@ class CuvilModule:
             raise self._broken_guard(code, symbols)
         left = iter(dims)
         shapes = tuple(tuple(next(left) for _ in range(rank)) for rank in self._ranks)
-        if not 0 <= arena.value < LARGEST or any(not 0 <= one < LARGEST for shape in shapes for one in shape):
+        sizes = [arena.value, *(extent for shape in shapes for extent in shape)]
+        if min(sizes) < 0:
+            raise InputError(
+                f"the inputs are too small ({self._spell(symbols)}), a size falls below 0; pass larger ones"
+            )
+        if max(sizes) >= LARGEST:
             raise SizeError(f"the sizes for {self._spell(symbols)} are beyond any memory; pass smaller inputs")
         return _Plan(values, arena.value, shapes)
 

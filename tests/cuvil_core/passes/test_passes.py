@@ -21,6 +21,8 @@ from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import holds
 from cuvil_core.passes.remove_dead import RemoveDead
+from cuvil_core.passes.require_extents import RequireExtents
+from cuvil_core.passes.settle_extents import SettleExtents
 from cuvil_core.passes.simplify_algebra import SimplifyAlgebra
 from cuvil_core.passes.simplify_movement import SimplifyMovement
 from cuvil_core.rewriting import remove_unused, renumber
@@ -39,6 +41,8 @@ PASSES: dict[str, Pass] = {
             LookUpOneHots(),
             MergeCommon(),
             RemoveDead(),
+            RequireExtents(),
+            SettleExtents(),
             SimplifyAlgebra(),
             SimplifyMovement(),
         )
@@ -50,7 +54,7 @@ CASES = Path(__file__).parent / "cases"
 
 def _same_numbers(before: Graph, after: Graph) -> None:
     rng = np.random.default_rng(0)
-    for symbols in ({"N": 2, "H": 3}, {"N": 1, "H": 4}):
+    for symbols in ({"N": 2, "H": 3, "K": 2}, {"N": 1, "H": 4, "K": 2}):
         shapes = [tuple(extent.evaluate(symbols) for extent in value.shape) for value in before.inputs]
         named = zip(before.input_names, shapes, strict=True)
         inputs = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in named}
