@@ -6,7 +6,7 @@ Bool values are stored as one byte, 0 or 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cuvil_core.ir import DType
@@ -40,16 +40,18 @@ class Load:
     dtype: DType
     within: tuple[Within, ...] = ()
     otherwise: float | int | bool = 0
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "axes", self.access.index.axes.union(*(condition.index.axes for condition in self.within))
+        )
 
     @property
     def operands(self) -> tuple[Expr, ...]:
         """Expressions inside the index, of looked-up terms."""
         return _computed(self.access.index, *(condition.index for condition in self.within))
-
-    @property
-    def axes(self) -> frozenset[str]:
-        """Axes that the value depends on."""
-        return self.access.index.axes.union(*(condition.index.axes for condition in self.within))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,16 +78,16 @@ class AxisIndex:
 
     index: Index
     dtype: DType = DType.INT64
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.index.axes)
 
     @property
     def operands(self) -> tuple[Expr, ...]:
         """Expressions inside the index, of looked-up terms."""
         return _computed(self.index)
-
-    @property
-    def axes(self) -> frozenset[str]:
-        """Axes that the value depends on."""
-        return self.index.axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +115,11 @@ class Unary:
 
     name: str
     operand: Expr
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.operand.axes)
 
     @property
     def dtype(self) -> DType:
@@ -124,11 +131,6 @@ class Unary:
         """The one operand."""
         return (self.operand,)
 
-    @property
-    def axes(self) -> frozenset[str]:
-        """Axes that the value depends on."""
-        return self.operand.axes
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binary:
@@ -137,6 +139,11 @@ class Binary:
     name: str
     left: Expr
     right: Expr
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.left.axes | self.right.axes)
 
     @property
     def dtype(self) -> DType:
@@ -148,11 +155,6 @@ class Binary:
         """Both sides."""
         return (self.left, self.right)
 
-    @property
-    def axes(self) -> frozenset[str]:
-        """Axes that the value depends on."""
-        return self.left.axes | self.right.axes
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fma:
@@ -161,6 +163,11 @@ class Fma:
     left: Expr
     right: Expr
     addend: Expr
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.left.axes | self.right.axes | self.addend.axes)
 
     @property
     def dtype(self) -> DType:
@@ -172,11 +179,6 @@ class Fma:
         """All three."""
         return (self.left, self.right, self.addend)
 
-    @property
-    def axes(self) -> frozenset[str]:
-        """Axes that the value depends on."""
-        return self.left.axes | self.right.axes | self.addend.axes
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Select:
@@ -185,6 +187,11 @@ class Select:
     condition: Expr
     then: Expr
     other: Expr
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.condition.axes | self.then.axes | self.other.axes)
 
     @property
     def dtype(self) -> DType:
@@ -195,11 +202,6 @@ class Select:
     def operands(self) -> tuple[Expr, ...]:
         """Condition and both choices."""
         return (self.condition, self.then, self.other)
-
-    @property
-    def axes(self) -> frozenset[str]:
-        """Axes that the value depends on."""
-        return self.condition.axes | self.then.axes | self.other.axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,16 +214,16 @@ class Cast:
 
     operand: Expr
     dtype: DType
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.operand.axes)
 
     @property
     def operands(self) -> tuple[Expr, ...]:
         """The one operand."""
         return (self.operand,)
-
-    @property
-    def axes(self) -> frozenset[str]:
-        """Axes that the value depends on."""
-        return self.operand.axes
 
 
 Expr: TypeAlias = Load | Literal | AxisIndex | Accumulator | Unary | Binary | Fma | Select | Cast
