@@ -7,7 +7,7 @@ from cuvil_core.importer.onnx.entry import Entry, Operands, need
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.windows import Windows, read_windows
-from cuvil_core.ir import Dim
+from cuvil_core.ir import Dim, DType
 
 
 def _window_reduce(context: Context, kind: str, x: Tensor, windows: Windows) -> Tensor:
@@ -42,13 +42,27 @@ def _rounded_up(node: Node, x: Tensor, windows: Windows) -> Windows:
     return replace(windows, pads=tuple(pads))
 
 
+def _least(dtype: DType) -> float | int:
+    """What the maximum of a window never prefers."""
+    if dtype.is_float:
+        return float("-inf")
+    return -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
+
+
 def _max_pool(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
     if len([name for name in node.outputs if name]) > 1:
         raise node.unsupported("the indices output")
-    padded, windows = read_windows(context, node, x, node.integers("kernel_shape"), float("-inf"))
+    padded, windows = read_windows(context, node, x, node.integers("kernel_shape"), _least(x.dtype))
     _check_pads(node, windows)
     return _window_reduce(context, "max", padded, _rounded_up(node, padded, windows))
+
+
+def _lowest(dtype: DType) -> float:
+    """What no element is below: padding with it leaves every maximum as it is."""
+    if dtype.is_float:
+        return float("-inf")
+    return -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
 
 
 def _check_pads(node: Node, windows: Windows) -> None:
