@@ -11,7 +11,7 @@ from pathlib import Path
 from cuvil_core.artifact.digests import chunk_table
 from cuvil_core.artifact.layout import CHUNKS, HEAD, LIBRARY, WEIGHTS, encode_head, pages
 from cuvil_core.contract import Manifest, Segment
-from cuvil_core.errors import InfrastructureError
+from cuvil_core.errors import InfrastructureError, InputError
 
 
 def pack(manifest: Manifest, libraries: Mapping[str, bytes], weights: bytes | bytearray | memoryview) -> bytes:
@@ -30,9 +30,34 @@ def pack(manifest: Manifest, libraries: Mapping[str, bytes], weights: bytes | by
     return bytes(out)
 
 
+def check_target(path: Path) -> None:
+    """Raise InputError where a file that takes its name by renaming would destroy what is no plain file."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; name a file in it")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is a device, a pipe or a socket; name a plain file")
+        folder = path.parent.resolve()
+        # /dev/stdout may well lead to a plain file: it is the link that would be replaced.
+        if os.path.lexists(path) and (folder == Path("/dev") or folder.is_relative_to("/proc")):
+            raise InputError(f"{path} stands for a device; name a plain file")
+    except (OSError, ValueError, RuntimeError) as fault:
+        cause = getattr(fault, "strerror", None) or fault
+        raise InputError(f"{str(path)[:60]!r} can name no file: {cause}; name another") from fault
+
+
+_NAME_BYTES = 200
+"""Of a file's name that its partial file bears: names end at 255 bytes, and the rest has to fit too."""
+
+
 def publish(data: bytes | memoryview, path: Path) -> None:
-    """Write `data` to `path` so that no reader ever sees a part of it, even after a power cut."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    """Write `data` to `path` so that no reader ever sees a part of it, even after a power cut.
+
+    Raises InputError for a path that is no plain file, InfrastructureError where the disk refuses.
+    """
+    check_target(path)
+    start = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
+    partial = path.with_name(f".{start}.{secrets.token_hex(8)}.partial")
     try:
         with open(partial, "xb") as file:
             file.write(data)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import stat
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from cuvil_core.artifact import open_artifact, pack, publish
 from cuvil_core.artifact.layout import PAGE
 from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
-from cuvil_core.errors import ArtifactError, DigestError, InfrastructureError, MissingError, SizeError
+from cuvil_core.errors import ArtifactError, DigestError, InfrastructureError, InputError, MissingError, SizeError
 
 ROUNDS = 1_000
 
@@ -155,3 +156,27 @@ def test_publish_leaves_all_or_nothing(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError):
         publish(b"x", tmp_path / "none" / "a")
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_publish_replaces_plain_files_only(tmp_path: Path) -> None:
+    """A pipe, a folder, a link to a pipe, a device's link and an impossible name are refused and stay as they are."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for bad, sentence in (
+        (tmp_path / "pipe", "a pipe"),
+        (tmp_path / "link", "a pipe"),
+        (tmp_path, "is a folder"),
+        (Path("/proc/self/exe"), "stands for a device"),
+        (tmp_path / ("n" * 300), "can name no file"),
+        (Path("a\0b"), "can name no file"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            publish(b"x", bad)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_publish_takes_the_longest_name(tmp_path: Path) -> None:
+    """A name of 255 bytes, which leaves none for the partial file's own, is written."""
+    publish(b"x", tmp_path / ("ü" * 127))
+    assert (tmp_path / ("ü" * 127)).read_bytes() == b"x"
