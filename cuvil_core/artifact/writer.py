@@ -33,6 +33,8 @@ def pack(manifest: Manifest, libraries: Mapping[str, bytes], weights: bytes | by
 def check_target(path: Path) -> None:
     """Raise InputError where a file that takes its name by renaming would destroy what is no plain file."""
     try:
+        if "\0" in str(path):
+            raise ValueError("a zero byte is in it")
         if path.is_dir():
             raise InputError(f"{path} is a folder; name a file in it")
         if path.exists() and not path.is_file():
