@@ -1,30 +1,42 @@
-"""Resize and Upsample: nearest by whole factors; nearest and linear between fixed extents."""
+"""Resize and Upsample: nearest by whole factors; nearest and linear between fixed extents.
+
+Extents and places are computed in float32, the type of the scales, as runtimes do: 10 elements by 0.7 are 7.
+"""
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from cuvil_core.errors import UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DType, Payload
 
+NEAR_MIDDLE = 1e-6
+"""A place so near to the middle of two elements counts as the middle, as in runtimes: it is rounding that moved it."""
+
 
 def _resize(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
     scales, sizes = _targets(context, node, operands, x)
-    factors = [_whole(node, extent, size) for extent, size in zip(x.shape, sizes, strict=True)]
+    factors = [_whole(node, *target) for target in zip(x.shape, scales, sizes, strict=True)]
+    if sizes == list(x.shape) and any(scale not in (None, 1.0) for scale in scales):
+        raise node.unsupported("scales that change no extent, on which runtimes differ")
     for axis, (scale, size) in enumerate(zip(scales, sizes, strict=True)):
         if factors[axis] is None and not (size == x.shape[axis] and scale in (None, 1.0)):
             x = _resize_axis(context, node, x, axis, scale, size)
     return _repeat(context, x, [factor or 1 for factor in factors])
 
 
-def _whole(node: Node, extent: Dim, size: Dim) -> int | None:
-    """The factor where every element is repeated that often, else None."""
+def _whole(node: Node, extent: Dim, scale: float | None, size: Dim) -> int | None:
+    """The factor where every element is repeated that often, else None; a scale of 1.05 may keep the size, not them."""
     factor = size.exact_div(extent)
     whole = None if factor is None else factor.constant
-    return whole if whole is not None and _repeats(node, whole) else None
+    fits = whole is not None and scale in (None, float(whole)) and _repeats(node, whole)
+    return whole if fits else None
 
 
 def _targets(
@@ -44,10 +56,11 @@ def _targets(
         return [None] * x.rank, extents
     if scales is None and not node.has("scales"):
         raise node.broken("it has neither scales nor sizes")
-    factors = list(node.numbers("scales", ())) if scales is None else context.floats(scales, "the scales")
+    given = node.numbers("scales", ()) if scales is None else context.numbers(scales, "the scales")
+    factors, least = list(map(float, given)), 1 if node.op_type == "Upsample" else 0
     _check_count(node, x, len(factors))
-    if not all(math.isfinite(factor) and 0 < factor < 1 << 20 for factor in factors):
-        raise node.broken(f"its scales {factors} are not positive numbers")
+    if not all(least <= factor < 1 << 20 and factor > 0 for factor in factors):
+        raise node.broken(f"its scales {factors} are not positive numbers, of at least 1 for Upsample")
     return factors, [_scaled(node, extent, factor) for extent, factor in zip(x.shape, factors, strict=True)]
 
 
@@ -60,20 +73,20 @@ def _scaled(node: Node, extent: Dim, factor: float) -> Dim:
     if factor.is_integer():
         return extent * int(factor)
     if extent.constant is not None:
-        return Dim.of(math.floor(extent.constant * factor))
-    if (1 / factor).is_integer():
-        return extent // int(1 / factor)
+        return Dim.of(math.floor(np.float32(extent.constant) * np.float32(factor)))
     raise node.unsupported(f"the scale {factor} on a symbolic extent")
 
 
 def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, scale: float | None, size: Dim) -> Tensor:
     extent = x.shape[axis]
-    if extent.constant is None or size.constant is None or size.constant < 1:
+    if size.constant is not None and size.constant < 1:
+        raise node.unsupported(f"a result of extent {size}")
+    if extent.constant is None or size.constant is None:
         raise node.unsupported(f"{_mode(node)} resizing of the symbolic extent {extent}")
-    ratio = scale if scale is not None else size.constant / extent.constant
-    places = [_source(node, at, ratio, extent.constant, size.constant) for at in range(size.constant)]
+    ratio = float(np.float32(size.constant / extent.constant if scale is None else scale))
+    places = _sources(node, ratio, extent.constant, size.constant)
     if _mode(node) == "nearest":
-        return _pick(context, node, x, axis, places)
+        return _pick(context, x, axis, [_round(_rounding(node, ratio), place) for place in places])
     if _mode(node) == "linear":
         return _blend(context, x, axis, places)
     raise node.unsupported(f"the mode {_mode(node)}")
@@ -88,15 +101,18 @@ def _coordinates(node: Node) -> str:
     return node.text("coordinate_transformation_mode", "half_pixel" if node.opset >= 11 else "asymmetric")
 
 
-def _rounding(node: Node) -> str:
-    return node.text("nearest_mode", "round_prefer_floor" if node.opset >= 11 else "floor")
+def _rounding(node: Node, ratio: float) -> str:
+    """Before opset 11 there is no choice: down, or up where the result is the smaller one."""
+    if node.opset < 11:
+        return "floor" if ratio >= 1 else "ceil"
+    return node.text("nearest_mode", "round_prefer_floor")
 
 
 def _repeats(node: Node, factor: int) -> bool:
     """True where every element is repeated `factor` times: the whole-number cases of nearest."""
     if _mode(node) != "nearest" or factor < 1:
         return False
-    kind, rounding = _coordinates(node), _rounding(node)
+    kind, rounding = _coordinates(node), _rounding(node, factor)
     if kind == "asymmetric":
         return rounding == "floor" or (factor == 2 and rounding == "round_prefer_floor")
     return kind in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round_prefer")
@@ -115,42 +131,44 @@ def _repeat(context: Context, x: Tensor, factors: list[int]) -> Tensor:
     return context.reshape(stretched, [extent * factor for extent, factor in zip(x.shape, factors, strict=True)])
 
 
-def _source(node: Node, at: int, ratio: float, extent: int, size: int) -> float:
-    """The place in the input that the output element stands for."""
-    kind = _coordinates(node)
+def _sources(node: Node, ratio: float, extent: int, size: int) -> list[float]:
+    """The places in the input that the output elements stand for."""
+    kind, at, by = _coordinates(node), np.arange(size, dtype=np.float32), np.float32(ratio)
+    half = np.float32(0.5)
     if kind == "asymmetric":
-        return at / ratio
-    if kind == "half_pixel":
-        return (at + 0.5) / ratio - 0.5
-    if kind == "pytorch_half_pixel":
-        return (at + 0.5) / ratio - 0.5 if size > 1 else 0.0
-    if kind == "align_corners" and not math.isclose(ratio * extent, size):
+        places = at / by
+    elif kind == "half_pixel" or (kind == "pytorch_half_pixel" and size > 1):
+        places = (at + half) / by - half
+    elif kind == "align_corners" and not math.isclose(ratio * extent, size, rel_tol=1e-6):
         raise node.unsupported("align_corners with a scale that gives a fraction, on which runtimes differ")
-    if kind == "align_corners":
-        return at * (extent - 1) / (size - 1) if size > 1 else 0.0
-    raise node.unsupported(f"the coordinates {kind}")
+    elif kind == "align_corners":
+        places = at * np.float32(extent - 1) / np.float32(max(size - 1, 1))
+    elif kind == "pytorch_half_pixel":
+        places = at
+    else:
+        raise node.unsupported(f"the coordinates {kind}")
+    return [float(place) for place in places]
 
 
-def _pick(context: Context, node: Node, x: Tensor, axis: int, places: list[float]) -> Tensor:
+def _pick(context: Context, x: Tensor, axis: int, places: list[int]) -> Tensor:
     last = (x.shape[axis].constant or 1) - 1
-    picks = [min(max(_round(node, place), 0), last) for place in places]
-    shape = (len(picks),)
-    indices = Payload.of(DType.INT64, shape, picks)
+    picks = [min(max(place, 0), last) for place in places]
+    indices = Payload.of(DType.INT64, (len(picks),), picks)
     return context.emit("gather", x, Tensor.of_payload(indices), axis=axis)
 
 
-def _round(node: Node, place: float) -> int:
-    match _rounding(node):
-        case "floor" | "simple":
+def _round(rounding: str, place: float) -> int:
+    match rounding:
+        case "floor":
             return math.floor(place)
         case "ceil":
             return math.ceil(place)
         case "round_prefer_floor":
-            return math.ceil(place - 0.5)
+            return math.ceil(place - 0.5 - NEAR_MIDDLE)
         case "round_prefer_ceil":
-            return math.floor(place + 0.5)
+            return math.floor(place + 0.5 + NEAR_MIDDLE)
         case other:
-            raise node.unsupported(f"the rounding {other}")
+            raise UnsupportedOpError(f"it uses the rounding {other}, which Cuvil does not compile")
 
 
 def _blend(context: Context, x: Tensor, axis: int, places: list[float]) -> Tensor:
