@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cuvil_core.errors import UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_axes
 from cuvil_core.importer.onnx.entry import Entry, Operands, need, optional
 from cuvil_core.importer.onnx.node import Node
@@ -10,6 +11,9 @@ from cuvil_core.ir import Dim, Relation, dim_max, dim_min
 
 ENDLESS = 1_000_000_000
 """Exporters write an end of at least this for `to the end`; no extent in memory is as long."""
+
+UNCLEAR_ENDS = ((1 << 31) - 1, (1 << 63) - 1)
+"""With a step below zero ONNX clamps them to the last element, while runtimes go on to the first."""
 
 
 def _slice(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -41,23 +45,20 @@ def _arguments(
 
 def _slice_axis(context: Context, x: Tensor, axis: int, start: Dim, end: Dim, step: int) -> Tensor:
     extent = x.shape[axis]
-    if x.content is not None and None not in (start.constant, end.constant):
-        picks = [slice(None)] * x.rank
-        picks[axis] = slice(start.constant, _python_end(end.constant or 0, step), step)
-        return Tensor.of_content(x.dtype, np.asarray(x.content[tuple(picks)], object))
+    if step < 0 and end.constant in UNCLEAR_ENDS:
+        raise UnsupportedOpError(f"it goes backward to {end}, on which runtimes differ; write the least integer there")
     if step > 0:
         first, last = _clamp(context, start, extent), _clamp(context, end, extent)
         size = (last - first).ceil_div(step)
     else:
-        first, last = _clamp_backward(context, start, extent), _clamp_backward(context, end, extent)
+        first, last = _clamp_start_backward(context, start, extent), _clamp_end_backward(context, end, extent)
         size = (first - last).ceil_div(-step)
     size = size if known_at_least(size, 0) else _not_negative(context, size)
+    if x.content is not None and first.constant is not None and size.constant is not None:
+        return Tensor.of_content(
+            x.dtype, np.take(x.content, first.constant + step * np.arange(size.constant), axis=axis)
+        )
     return context.slice(x, axis, first, size, step)
-
-
-def _python_end(end: int, step: int) -> int | None:
-    """Python reads -1 as the last element; ONNX's `before the first` is a very negative number in both."""
-    return None if step > 0 and end >= ENDLESS else end
 
 
 def _clamp(context: Context, place: Dim, extent: Dim) -> Dim:
@@ -71,18 +72,36 @@ def _clamp(context: Context, place: Dim, extent: Dim) -> Dim:
     return _within(context, place, Dim.of(0), extent)
 
 
-def _clamp_backward(context: Context, place: Dim, extent: Dim) -> Dim:
+def _clamp_start_backward(context: Context, place: Dim, extent: Dim) -> Dim:
+    """Into 0 .. extent - 1, for steps below zero; -1 where the extent is 0."""
+    last = extent - 1
+    beyond = place.constant is not None and place.constant <= -ENDLESS
+    place = Dim.of(0) if beyond else _from_the_end(place, extent)
+    if place == last:
+        return last
+    clamped = _within(context, place, Dim.of(0), last)
+    return clamped if known_at_least(last, 0) else dim_min(clamped, last)
+
+
+def _clamp_end_backward(context: Context, place: Dim, extent: Dim) -> Dim:
     """Into -1 .. extent - 1, for steps below zero."""
-    if place.constant is not None and place.constant >= ENDLESS:
+    return _within(context, _from_the_end(place, extent), Dim.of(-1), extent - 1)
+
+
+def _from_the_end(place: Dim, extent: Dim) -> Dim:
+    """Counted from the front, with ends beyond any extent at -1 and at the last element."""
+    if place.constant is None:
+        return place
+    if place.constant >= ENDLESS:
         return extent - 1
-    if place.constant is not None and place.constant <= -ENDLESS:
+    if place.constant <= -ENDLESS:
         return Dim.of(-1)
-    if place.constant is not None and place.constant < 0:
-        place = place + extent
-    return _within(context, place, Dim.of(-1), extent - 1)
+    return place + extent if place.constant < 0 else place
 
 
 def _within(context: Context, place: Dim, low: Dim, high: Dim) -> Dim:
+    if place == low:
+        return low
     if (place - high).constant is not None or ((place - low).constant is not None and high.constant is not None):
         return dim_max(low, dim_min(place, high))
     context.guard(low, place, Relation.AT_MOST)
