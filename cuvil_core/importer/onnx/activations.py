@@ -6,6 +6,7 @@ from cuvil_core.importer.onnx.context import Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
+from cuvil_core.ir import DType
 
 
 def _relu(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -97,11 +98,13 @@ def _thresholded_relu(context: Context, node: Node, operands: Operands) -> Tenso
 
 
 def _shrink(context: Context, node: Node, operands: Operands) -> Tensor:
-    """x + bias where x < -lambd, x - bias where x > lambd, else 0"""
-    x = need(node, operands, 0)
+    """x + bias where x < -lambd, x - bias where x > lambd, else 0; fractions are cut off integers only at the end"""
+    given = need(node, operands, 0)
+    x = given if given.dtype.is_float else context.cast(given, DType.FLOAT64)
     bias, edge = node.number("bias", 0.0), node.number("lambd", 0.5)
     middle = context.emit("select", context.number("gt", x, edge), context.number("sub", x, bias), context.like(x, 0))
-    return context.emit("select", context.number("lt", x, -edge), context.number("add", x, bias), middle)
+    shrunk = context.emit("select", context.number("lt", x, -edge), context.number("add", x, bias), middle)
+    return context.cast(shrunk, given.dtype)
 
 
 def _gelu(context: Context, node: Node, operands: Operands) -> Tensor:

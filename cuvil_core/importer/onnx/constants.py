@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cuvil_core.importer.onnx.context import Context, resolve_axis
+from cuvil_core.importer.onnx.context import MAX_EXTENT, Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
@@ -70,12 +70,19 @@ def _range(context: Context, node: Node, operands: Operands) -> Tensor:
     return _symbolic_range(context, node, dtype, start, limit, delta)
 
 
-def _fixed_range(context: Context, node: Node, dtype: DType, first: float, last: float, step: float) -> Tensor:
+def _fixed_range(
+    context: Context, node: Node, dtype: DType, first: float | int, last: float | int, step: float | int
+) -> Tensor:
+    """Integers exactly; floats with the number of steps in double, as in runtimes."""
     if step == 0 or not all(map(math.isfinite, (first, last, step))):
         raise node.broken("delta must not be zero and all three must be finite")
-    count = max(0, math.ceil((last - first) / step))
-    if dtype.is_integer and count <= MAX_CONTENT:
-        values = [int(first) + at * int(step) for at in range(count)]
+    if isinstance(first, int) and isinstance(last, int) and isinstance(step, int):
+        count = max(0, -((first - last) // step))
+    else:
+        steps = (last - first) / step
+        count = max(0, math.ceil(steps)) if math.isfinite(steps) else MAX_EXTENT + 1
+    if isinstance(first, int) and isinstance(step, int) and count <= MAX_CONTENT:
+        values = [first + at * step for at in range(count)]
         return Tensor.of_content(dtype, to_content(values, (count,)))
     return _counted(context, dtype, Dim.of(count), first, step)
 
@@ -100,12 +107,12 @@ def _whole(node: Node, tensor: Tensor) -> Dim:
         found: Dim = tensor.content.ravel()[0]
         return found
     numbers = tensor.numbers()
-    if not numbers or not numbers[0].is_integer():
+    if not numbers or not math.isfinite(numbers[0]) or int(numbers[0]) != numbers[0]:
         raise node.unsupported("an end that is computed from data or has a fraction beside a symbolic one")
     return Dim.of(int(numbers[0]))
 
 
-def _counted(context: Context, dtype: DType, count: Dim, first: float, step: float) -> Tensor:
+def _counted(context: Context, dtype: DType, count: Dim, first: float | int, step: float | int) -> Tensor:
     """first + step * (0, 1, …)"""
     line = context.emit("iota", shape=(count,), axis=0, dtype=dtype)
     line = line if step == 1 else context.number("mul", line, step)

@@ -54,7 +54,7 @@ class Context:
             return self.builder.constant(self._known(tensor.dtype, shape, numbers, tensor), self.provenance)
         return self._symbolic(tensor)
 
-    def _known(self, dtype: DType, shape: tuple[int, ...], numbers: list[float], tensor: Tensor) -> Payload:
+    def _known(self, dtype: DType, shape: tuple[int, ...], numbers: list[float | int], tensor: Tensor) -> Payload:
         exact = [dim.constant or 0 for dim in tensor.content.ravel()] if tensor.content is not None else []
         if dtype.is_float:
             return Payload.of(dtype, shape, [float(number) for number in numbers])
@@ -66,7 +66,9 @@ class Context:
         return self.value(self.reshape(self.cast(result, tensor.dtype), tensor.shape))
 
     def scalar(self, dtype: DType, number: float | int) -> Tensor:
-        """A rank-0 constant."""
+        """A rank-0 constant; UnsupportedOpError where an integer dtype would lose the number's fraction."""
+        if not dtype.is_float and not (isinstance(number, int) or number.is_integer()):
+            raise UnsupportedOpError(f"it computes with {number} on {dtype}, which has no fractions; cast to a float")
         plain = float(number) if dtype.is_float else bool(number) if dtype is DType.BOOL else int(number)
         return Tensor.of_payload(Payload.scalar(dtype, plain))
 
@@ -192,8 +194,8 @@ class Context:
             raise UnsupportedOpError(f"it takes {what} from the input's shape; make that a constant")
         return [constant for constant in constants if constant is not None]
 
-    def floats(self, tensor: Tensor, what: str) -> list[float]:
-        """The elements as numbers; UnsupportedOpError where they are not constant."""
+    def numbers(self, tensor: Tensor, what: str) -> list[float | int]:
+        """The elements as numbers, ints for integers; UnsupportedOpError where they are not constant."""
         numbers = tensor.numbers()
         if numbers is None:
             raise UnsupportedOpError(f"it takes {what} from no constant of up to {MAX_CONTENT} elements; make that one")

@@ -8,7 +8,7 @@ from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_ax
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Content, Tensor, to_content
-from cuvil_core.ir import Dim, DType, Payload, Relation, product
+from cuvil_core.ir import Dim, DType, Relation, product
 
 
 def _moved(x: Tensor, content: Content) -> Tensor:
@@ -244,14 +244,14 @@ def _pad_axes(context: Context, node: Node, operands: Operands, rank: int) -> tu
     return tuple(range(rank)) if given is None else resolve_axes(context.ints(given, "the axes"), rank)
 
 
-def _pad_value(context: Context, node: Node, operands: Operands, x: Tensor) -> float:
+def _pad_value(context: Context, node: Node, operands: Operands, x: Tensor) -> float | int:
     given = optional(operands, 2)
     if node.opset < 11:
         return node.number("value", 0.0)
-    return 0.0 if given is None else context.floats(given, "the value")[0]
+    return 0 if given is None else context.numbers(given, "the value")[0]
 
 
-def pad(context: Context, x: Tensor, low: list[Dim], high: list[Dim], value: float) -> Tensor:
+def pad(context: Context, x: Tensor, low: list[Dim], high: list[Dim], value: float | int) -> Tensor:
     """pad; negative widths cut off."""
     for axis in range(x.rank):
         cut_low, cut_high = _cut(low[axis]), _cut(high[axis])
@@ -262,8 +262,9 @@ def pad(context: Context, x: Tensor, low: list[Dim], high: list[Dim], value: flo
             low[axis], high[axis] = low[axis] + cut_low, high[axis] + cut_high
     if all(width == 0 for width in (*low, *high)):
         return x
-    plain = value if x.dtype.is_float else int(value)
-    return context.emit("pad", x, low=tuple(low), high=tuple(high), value=Payload.scalar(x.dtype, plain))
+    fill = context.scalar(x.dtype, value).payload
+    assert fill is not None
+    return context.emit("pad", x, low=tuple(low), high=tuple(high), value=fill)
 
 
 def _cut(width: Dim) -> int:

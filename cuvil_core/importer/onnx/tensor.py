@@ -56,14 +56,14 @@ class Tensor:
         """A tensor of known elements."""
         return Tensor(TensorType.of(dtype, list(content.shape)), content=content)
 
-    def numbers(self) -> list[float] | None:
-        """The elements as numbers when all are known, else None."""
+    def numbers(self) -> list[float | int] | None:
+        """The elements as numbers when all are known, else None; ints for integers, which a float may not hold."""
         if self.payload is not None and self.payload.elements <= MAX_CONTENT:
-            return [float(value) for value in self.payload.values()]
+            return [value for value in self.payload.values()]
         constants = None if self.content is None else [dim.constant for dim in self.content.ravel()]
         if constants is None or None in constants:
             return None
-        return [float(value) for value in constants if value is not None]
+        return [value for value in constants if value is not None]
 
 
 def to_content(values: "list[int] | list[Dim] | list[Dim | int]", shape: tuple[int, ...]) -> Content:

@@ -31,7 +31,9 @@ class Windows:
         return self.dilations[axis] * (self.size[axis] - 1) + 1
 
 
-def read_windows(context: Context, node: Node, x: Tensor, size: tuple[int, ...], fill: float) -> tuple[Tensor, Windows]:
+def read_windows(
+    context: Context, node: Node, x: Tensor, size: tuple[int, ...], fill: float | int
+) -> tuple[Tensor, Windows]:
     """The attributes, and x padded beforehand where auto_pad's widths depend on symbols."""
     spatial = x.rank - 2
     if spatial < 1:
@@ -64,7 +66,7 @@ def _check(node: Node, windows: Windows, spatial: int) -> None:
         raise node.broken(f"an entry of its window attributes is larger than {MAX_WINDOW}")
 
 
-def _same(context: Context, x: Tensor, windows: Windows, lower: bool, fill: float) -> tuple[Tensor, Windows]:
+def _same(context: Context, x: Tensor, windows: Windows, lower: bool, fill: float | int) -> tuple[Tensor, Windows]:
     """As many outputs as ceil(extent / stride); the odd pad goes to the end, or to the start for SAME_LOWER."""
     lows, highs = [Dim.of(0)] * x.rank, [Dim.of(0)] * x.rank
     for axis in range(windows.spatial):
