@@ -13,18 +13,17 @@ Reduction = Callable[[Context, Tensor, tuple[int, ...], bool], Tensor]
 def _reduction(compute: Reduction) -> Translate:
     def translate(context: Context, node: Node, operands: Operands) -> Tensor:
         x = need(node, operands, 0)
-        axes = _axes(context, node, operands, x.rank)
-        return x if axes is None else compute(context, x, axes, node.flag("keepdims", True))
+        return compute(context, x, _axes(context, node, operands, x.rank), node.flag("keepdims", True))
 
     return translate
 
 
-def _axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...] | None:
-    """The axes; all where none are given, None where the node then does nothing."""
+def _axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...]:
+    """The axes; where none are given all, or none: then only what the node does to each element is left."""
     given = optional(operands, 1)
     named = context.ints(given, "the axes") if given is not None else list(node.integers("axes", ()))
     if not named:
-        return None if node.flag("noop_with_empty_axes", False) else tuple(range(rank))
+        return () if node.flag("noop_with_empty_axes", False) else tuple(range(rank))
     return resolve_axes(named, rank)
 
 
@@ -37,7 +36,9 @@ def _square(context: Context, x: Tensor) -> Tensor:
 
 
 def _log_sum_exp(context: Context, x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
-    top = context.reduce("max", x, axes)
+    """log(sum of exp(x - top)) + top, with top 0 where the maximum is infinite: inf - inf is no number."""
+    most = context.reduce("max", x, axes)
+    top = context.emit("select", context.emit("isinf", most), context.like(most, 0), most)
     total = context.reduce("sum", context.emit("exp", context.binary("sub", x, top)), axes)
     result = context.emit("add", context.emit("log", total), top)
     shape = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
