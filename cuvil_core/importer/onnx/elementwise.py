@@ -10,7 +10,7 @@ from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, all_of, n
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Content, Tensor, to_content
 from cuvil_core.importer.onnx.tensors import dtype_of
-from cuvil_core.ir import Dim, DType, dim_max, dim_min
+from cuvil_core.ir import Dim, DType, Payload, dim_max, dim_min
 
 Fold = Callable[[Dim, Dim], Dim | None]
 
@@ -82,12 +82,22 @@ def _fold(name: str, a: Tensor, b: Tensor) -> Tensor | None:
     if len(known) != len(values) or not all(_fits(value) for value in known):
         return None
     boolean = name in ("eq", "ne", "lt", "gt", "le", "ge", "and", "or")
-    return Tensor.of_content(DType.BOOL if boolean else a.dtype, to_content(known, left.shape))
+    dtype = DType.BOOL if boolean else a.dtype
+    return Tensor.of_content(dtype, to_content([wrapped(dtype, value) for value in known], left.shape))
 
 
 def _fits(dim: Dim) -> bool:
-    """Coefficients stay far from 64 bits, so that no result wraps."""
-    return all(abs(coefficient) < 1 << 47 for _, coefficient in dim.terms)
+    """Coefficients beside symbols stay far from 64 bits, so that no result wraps unseen."""
+    return dim.constant is not None or all(abs(coefficient) < 1 << 47 for _, coefficient in dim.terms)
+
+
+def wrapped(dtype: DType, dim: Dim) -> Dim:
+    """The number modulo the dtype's range, as at run time; a dim with symbols as it is."""
+    if dim.constant is None or not dtype.is_integer:
+        return dim
+    bits = 8 * dtype.itemsize
+    low = 1 << (bits - 1) if dtype.is_signed else 0
+    return Dim.of((dim.constant + low) % (1 << bits) - low)
 
 
 def _binary(name: str) -> Translate:
@@ -121,7 +131,9 @@ def _mean(context: Context, node: Node, operands: Operands) -> Tensor:
 def _neg(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
     if x.content is not None and x.dtype.is_integer:
-        return Tensor.of_content(x.dtype, np.asarray(-x.content, object).reshape(x.content.shape))
+        return Tensor.of_content(
+            x.dtype, to_content([wrapped(x.dtype, -dim) for dim in x.content.ravel()], x.content.shape)
+        )
     return context.emit("neg", x)
 
 
@@ -129,7 +141,50 @@ def _pow(context: Context, node: Node, operands: Operands) -> Tensor:
     base, exponent = all_of(node, operands)
     if exponent.dtype is not base.dtype and exponent.dtype.is_float and not base.dtype.is_float:
         raise node.unsupported("an integer base with a float exponent")
-    return context.binary("pow", base, context.cast(exponent, base.dtype))
+    if exponent.dtype.is_float and not _holds_exponents(base.dtype, exponent):
+        raise node.unsupported(f"exponents in {exponent.dtype} that {base.dtype} may not hold")
+    if base.dtype.is_float and exponent.dtype.is_integer and not _is_small(exponent, _EXACT_BITS[base.dtype]):
+        return _whole_power(context, base, exponent)
+    dtype = base.dtype if base.dtype.is_float else _modular(base.dtype, exponent)
+    return context.cast(context.binary("pow", context.cast(base, dtype), context.cast(exponent, dtype)), base.dtype)
+
+
+_EXACT_BITS = {DType.BFLOAT16: 8, DType.FLOAT16: 11, DType.FLOAT32: 24, DType.FLOAT64: 53}
+
+
+def _is_small(exponent: Tensor, bits: int) -> bool:
+    """True where every element is known, or is by its dtype, at most 2 ** bits."""
+    if 8 * exponent.dtype.itemsize <= bits:
+        return True
+    numbers = exponent.numbers()
+    return numbers is not None and all(abs(number) <= 1 << bits for number in numbers)
+
+
+def _holds_exponents(dtype: DType, exponent: Tensor) -> bool:
+    """True where rounding to the dtype makes no whole number of another one, nor of a fraction."""
+    if exponent.dtype.itemsize <= dtype.itemsize:
+        return True
+    numbers = exponent.numbers()
+    pairs = [] if numbers is None else [(float(n), float(Payload.scalar(dtype, float(n)).values()[0])) for n in numbers]
+    return numbers is not None and all(a == b or not (a.is_integer() or b.is_integer()) for a, b in pairs)
+
+
+def _whole_power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
+    """|base| to the exponent, negative for odd exponents of negative bases: a float does not hold their parity."""
+    base, exponent = context.together(base, exponent)
+    size = context.emit("pow", context.emit("abs", base), context.cast(exponent, base.dtype))
+    odd = context.number("ne", context.emit("mod", exponent, context.like(exponent, 2), kind="floor"), 0)
+    below = context.number("lt", base, 0), context.number("lt", context.emit("reciprocal", base), 0)
+    negative = context.emit("and", odd, context.emit("or", *below))
+    return context.emit("select", negative, context.emit("neg", size), size)
+
+
+def _modular(base: DType, exponent: Tensor) -> DType:
+    """The integer dtype that holds base and exponent; powers wrap alike in any that is at least as wide as the base."""
+    given = exponent.dtype
+    if given.itemsize < base.itemsize or _is_small(exponent, 30):
+        return base
+    return given if given.itemsize == 8 else DType.INT64
 
 
 def _mod(context: Context, node: Node, operands: Operands) -> Tensor:
