@@ -2,14 +2,25 @@
 
 from cuvil_core.ir import Dim, TensorType
 from cuvil_core.ops.reduction import check_windows, window_extent
-from cuvil_core.ops.spec import AttributeKind, Attributes, Group, OpSpec, Types, agree, check_axes, require
+from cuvil_core.ops.spec import (
+    AttributeKind,
+    Attributes,
+    Group,
+    OpSpec,
+    Types,
+    agree,
+    check_axes,
+    require,
+    require_dtype,
+)
 
 
 def _dot(operands: Types, attributes: Attributes) -> Types:
     a, b = operands
     batch_a, batch_b = attributes.integers("batch_a"), attributes.integers("batch_b")
     contract_a, contract_b = attributes.integers("contract_a"), attributes.integers("contract_b")
-    require(a.dtype is b.dtype and a.dtype.value != "bool", "the operands have different or unfit dtypes")
+    require(a.dtype is b.dtype, "the operands have different dtypes")
+    require_dtype(a.dtype.value != "bool", a.dtype)
     require(len(batch_a) == len(batch_b) and len(contract_a) == len(contract_b), "the axes do not pair")
     check_axes((*batch_a, *contract_a), a.rank)
     check_axes((*batch_b, *contract_b), b.rank)
@@ -27,7 +38,8 @@ def _conv(operands: Types, attributes: Attributes) -> Types:
     dilations, base = attributes.integers("dilations"), attributes.integers("base_dilations")
     groups, spatial = attributes.integer("groups"), x.rank - 2
     require(spatial >= 1 and w.rank == x.rank, "x and w need equal ranks of at least 3")
-    require(x.dtype is w.dtype and x.dtype.is_float, "x and w must have the same float dtype")
+    require(x.dtype is w.dtype, "x and w have different dtypes")
+    require_dtype(x.dtype.is_float, x.dtype)
     check_windows(spatial, strides=strides, pads=pads, dilations=dilations, base_dilations=base)
     _check_groups(x.shape[1], w.shape[0], w.shape[1], groups)
     extents = []

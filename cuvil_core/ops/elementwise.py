@@ -3,7 +3,17 @@
 from collections.abc import Callable
 
 from cuvil_core.ir import DType, TensorType
-from cuvil_core.ops.spec import AttributeKind, Attributes, Group, OpSpec, Rule, Types, agree_shapes, require
+from cuvil_core.ops.spec import (
+    AttributeKind,
+    Attributes,
+    Group,
+    OpSpec,
+    Rule,
+    Types,
+    agree_shapes,
+    require,
+    require_dtype,
+)
 
 Allowed = Callable[[DType], bool]
 
@@ -30,7 +40,7 @@ def _same(allowed: Allowed) -> Rule:
     def rule(operands: Types, attributes: Attributes) -> Types:
         dtype = operands[0].dtype
         require(all(type.dtype is dtype for type in operands), "the operands have different dtypes")
-        require(allowed(dtype), f"{dtype} is not defined for it")
+        require_dtype(allowed(dtype), dtype)
         return (TensorType(dtype, agree_shapes(operands)),)
 
     return rule

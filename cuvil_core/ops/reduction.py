@@ -1,7 +1,17 @@
 """Many elements to one: over whole axes, over sliding windows, to the place of an extreme."""
 
 from cuvil_core.ir import Dim, DType, TensorType
-from cuvil_core.ops.spec import AttributeKind, Attributes, Group, OpSpec, Types, check_axes, check_axis, require
+from cuvil_core.ops.spec import (
+    AttributeKind,
+    Attributes,
+    Group,
+    OpSpec,
+    Types,
+    check_axes,
+    check_axis,
+    require,
+    require_dtype,
+)
 
 
 def window_extent(extent: Dim, window: int, stride: int, low: int, high: int, dilation: int) -> Dim:
@@ -23,7 +33,7 @@ def _reduce(operands: Types, attributes: Attributes) -> Types:
     (source,), axes = operands, attributes.integers("axes")
     check_axes(axes, source.rank)
     require(attributes.text("kind") in ("sum", "max", "min", "prod"), "kind must be sum, max, min or prod")
-    require(source.dtype is not DType.BOOL, "bool is not defined for it")
+    require_dtype(source.dtype is not DType.BOOL, source.dtype)
     return (TensorType(source.dtype, tuple(e for axis, e in enumerate(source.shape) if axis not in axes)),)
 
 
@@ -34,7 +44,7 @@ def _window_reduce(operands: Types, attributes: Attributes) -> Types:
     spatial = source.rank - 2
     require(spatial >= 1, "N, C and at least one spatial axis are needed")
     require(attributes.text("kind") in ("max", "sum"), "kind must be max or sum")
-    require(source.dtype is not DType.BOOL, "bool is not defined for it")
+    require_dtype(source.dtype is not DType.BOOL, source.dtype)
     check_windows(spatial, window=window, strides=strides, pads=pads, dilations=dilations)
     extents = tuple(
         window_extent(source.shape[2 + i], window[i], strides[i], pads[i], pads[spatial + i], dilations[i])
@@ -47,7 +57,7 @@ def _arg_reduce(operands: Types, attributes: Attributes) -> Types:
     (source,), axis = operands, attributes.integer("axis")
     check_axis(axis, source.rank)
     require(attributes.text("kind") in ("max", "min"), "kind must be max or min")
-    require(source.dtype is not DType.BOOL, "bool is not defined for it")
+    require_dtype(source.dtype is not DType.BOOL, source.dtype)
     return (TensorType(DType.INT64, (*source.shape[:axis], *source.shape[axis + 1 :])),)
 
 

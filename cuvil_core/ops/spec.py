@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cuvil_core.errors import ModelError
+from cuvil_core.errors import ModelError, UnsupportedOpError
 from cuvil_core.ir import Attribute, Block, Dim, DType, Payload, TensorType, spelling
 
 Types = tuple[TensorType, ...]
@@ -125,6 +125,8 @@ class OpSpec:
             return self.rule(operands, read)
         except Refusal as refusal:
             types = ", ".join(map(str, operands))
+            if isinstance(refusal, DtypeRefusal):
+                raise UnsupportedOpError(f"{self.name}({types}): {refusal}; correct it by a cast.") from refusal
             raise ModelError(f"{self.name}({types}): {refusal}; correct the shapes or types of the model.") from refusal
 
     def _check(self, operands: Types, attributes: Mapping[str, Attribute], region: Block | None) -> None:
@@ -142,6 +144,16 @@ class OpSpec:
 
 class Refusal(Exception):
     """What does not fit, without the name of the op: `OpSpec.infer` turns it into a ModelError."""
+
+
+class DtypeRefusal(Refusal):
+    """A dtype for which a primitive has no meaning here, though a sound model may ask for it."""
+
+
+def require_dtype(holds: bool, dtype: DType) -> None:
+    """Go on when the primitive is defined for the dtype, else refuse."""
+    if not holds:
+        raise DtypeRefusal(f"{dtype} is not defined for it")
 
 
 def require(holds: bool, fault: str) -> None:

@@ -124,7 +124,9 @@ def _results(context: Context, node: Node, operands: Operands) -> tuple[Tensor, 
     try:
         results = entry.translate(context, node, operands)
     except UnsupportedOpError as error:
-        raise error if str(error).startswith("Node ") else UnsupportedOpError(f"{node}: {error}.") from error
+        raise (
+            error if str(error).startswith("Node ") else UnsupportedOpError(f"{node}: {str(error).rstrip('.')}.")
+        ) from error
     except ModelError as error:
         text = str(error).rstrip(".")
         raise error if text.startswith("Node ") else node.broken(text) from error
