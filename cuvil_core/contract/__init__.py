@@ -12,6 +12,7 @@ from cuvil_core.contract.metrics import RequestOutcome, ServingMetric
 from cuvil_core.contract.outcome import Outcome, ResolvedModel, StoredArtifact
 from cuvil_core.contract.report import LatencyReport, MemoryReport, OutputError, ValidationReport
 from cuvil_core.contract.serving import ServingSettings
+from cuvil_core.contract.signature import signature_text
 
 __all__ = [
     "CompileRequest",
@@ -30,4 +31,5 @@ __all__ = [
     "StoredArtifact",
     "TensorSpec",
     "ValidationReport",
+    "signature_text",
 ]

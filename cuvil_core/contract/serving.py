@@ -3,7 +3,8 @@
 import json
 from dataclasses import MISSING, asdict, dataclass, fields
 
-DAY = 86_400
+LONGEST = 10**10
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ class ServingSettings:
             if type(getattr(made, name)) not in kind:
                 raise ValueError(f"the serving setting {name!r} is {getattr(made, name)!r}, wanted {kind[-1].__name__}")
         # NaN fails this comparison, infinities and huge whole numbers the upper one.
-        if not 0 < made.threshold_seconds <= DAY or made.queue < 0:
-            raise ValueError(f"the serving settings need 0 < threshold_seconds <= {DAY} and a queue of at least 0")
+        if not 0 < made.threshold_seconds <= LONGEST or made.queue < 0:
+            raise ValueError(f"the serving settings need 0 < threshold_seconds <= {LONGEST} and a queue of at least 0")
         return made
 
 

@@ -15,10 +15,14 @@ from pathlib import Path
 
 from cuvil_core.errors import ArtifactError, InfrastructureError
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 _SEALS = 0x1 | 0x2 | 0x4 | 0x8  # F_SEAL_SEAL, SHRINK, GROW, WRITE of <fcntl.h>
 _INT64S = ctypes.POINTER(ctypes.c_int64)
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
+
+
+class _Expectation(ctypes.Structure):
+    _fields_ = (("weight_bytes", ctypes.c_int64), ("signature", ctypes.c_char_p))
 
 
 class Library:
@@ -37,9 +41,24 @@ class Library:
         )
         self.pool_create = self._function("cuvil_pool_create", where, ctypes.c_int32)
         self.pool_create.restype = ctypes.c_void_p
+        expects = self._function("cuvil_expects", where)
+        expects.restype = ctypes.POINTER(_Expectation)
+        self._expectation = expects().contents
         self._close = weakref.finalize(self, _unload, self._library, self._handle)
         # At exit the process goes anyway, and threads of the pool may still stand in this code.
         self._close.atexit = False
+
+    def check(self, signature: str, weight_bytes: int, where: str) -> None:
+        """Raise ArtifactError unless the code was compiled for this signature and has the weights that it reads."""
+        if (self._expectation.signature or b"") != signature.encode():
+            raise ArtifactError(
+                f"{where} states other inputs, outputs or bounds than its code was compiled for; compile it again"
+            )
+        if weight_bytes < self._expectation.weight_bytes:
+            raise ArtifactError(
+                f"{where} holds {weight_bytes} bytes of weights, its code reads {self._expectation.weight_bytes}; "
+                "compile or fetch it again"
+            )
 
     def keep(self) -> None:
         """Never unload: threads live in this code."""

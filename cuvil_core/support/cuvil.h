@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define CUVIL_ABI_VERSION 1
+#define CUVIL_ABI_VERSION 2
 #define CUVIL_PARTS_A_THREAD 4
 
 #if defined(__GNUC__)
@@ -38,6 +38,12 @@ CUVIL_EXPORT cuvil_pool *cuvil_pool_create(int32_t threads);
 CUVIL_EXPORT void cuvil_pool_destroy(cuvil_pool *pool);
 
 CUVIL_EXPORT int32_t cuvil_abi_version(void);
+/* What a library relies on; a loader compares it with the manifest and the weights before the first call. */
+struct cuvil_expectation {
+    int64_t weight_bytes;  /* at least so many lie at `weights` */
+    const char *signature; /* symbols with their bounds, inputs and outputs with dtypes and shapes: canonical JSON */
+};
+CUVIL_EXPORT const struct cuvil_expectation *cuvil_expects(void);
 /* Evaluates guards and sizes: 0, or 1 + the index of the broken guard. `output_dims`: all outputs' extents, in turn. */
 CUVIL_EXPORT int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *output_dims);
 /* One call in flight per arena, which is aligned to 64 bytes; `pool` may be NULL: all runs on the caller's thread. */

@@ -121,7 +121,7 @@ def module_of(graph: Graph, variant: Variant, folder: Path) -> CuvilModule:
     facts = facts_of(graph, {variant.name: program}, (variant,))
     manifest = manifest_of(graph, CompileRequest(), "0" * 64, "test", {}, facts)
     path = folder / f"{variant.name}.cuvil"
-    path.write_bytes(pack(manifest, {variant.name: build(program, variant)}, program.weights))
+    path.write_bytes(pack(manifest, {variant.name: build(program, variant, graph.symbols)}, program.weights))
     return load(path)
 
 

@@ -6,6 +6,7 @@ the process.
 """
 
 import functools
+import json
 import subprocess
 import sys
 import tempfile
@@ -16,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from cuvil_core.artifact import pack
-from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
+from cuvil_core.contract import CompileRequest, Manifest, TensorSpec, signature_text
 
 SOURCE = r"""
 #include "cuvil.h"
 #include <stdlib.h>
 #include <string.h>
 int32_t cuvil_abi_version(void) { return ABI; }
+static const struct cuvil_expectation expectation = {12, SIGNATURE};
+const struct cuvil_expectation *cuvil_expects(void) { return &expectation; }
 int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *dims) {
   int64_t n = symbols[0];
   if (n > 100) return 1;
@@ -59,13 +62,25 @@ HEADERS = Path(__file__).parents[2] / "cuvil_core" / "support"
 WEIGHTS = np.array([1.0, -2.0, 0.5], np.float32)
 
 
+def signature(made: Manifest) -> str:
+    """What the program's code relies on, where `made` describes it."""
+    symbols = made.facts["symbols"]
+    bounds = {name: tuple(made.facts.get("bounds", {}).get(name, (1, None))) for name in symbols}
+    return signature_text(bounds, made.inputs, made.outputs)
+
+
+def library(abi: int = 2, source: str = SOURCE, made: Manifest | None = None) -> bytes:
+    """The program as a shared object, compiled for the manifest `made`, by default its own."""
+    return _build(abi, source, signature(made or manifest()))
+
+
 @functools.cache
-def library(abi: int = 1, source: str = SOURCE) -> bytes:
-    """The program as a shared object."""
+def _build(abi: int, source: str, expected: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         code, out = Path(folder) / "p.c", Path(folder) / "p.so"
         code.write_text(source)
         flags = [f"-I{HEADERS}", "-shared", "-fPIC", "-O2", "-g0", "-fno-sanitize=all", f"-DABI={abi}"]
+        flags.append(f"-DSIGNATURE={json.dumps(expected)}")
         subprocess.run([sys.executable, "-m", "ziglang", "cc", *flags, str(code), "-o", str(out)], check=True)
         return out.read_bytes()
 
@@ -87,7 +102,8 @@ def manifest(**facts: Any) -> Manifest:
 
 def artifact(weights: bytes = WEIGHTS.tobytes(), **facts: Any) -> bytes:
     """The program as an artifact that any x86-64 CPU of this decade runs."""
-    return pack(manifest(**facts), {"x86_64-avx2": library()}, weights)
+    made = manifest(**facts)
+    return pack(made, {"x86_64-avx2": library(made=made)}, weights)
 
 
 def expected(x: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -4,33 +4,38 @@ The host file holds sizes and guards as expressions over the symbols, the plan o
 statements in turn. Compiled with CUVIL_PROFILE it also counts nanoseconds a launch.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from cuvil_core.codegen.c.dims import dim_text
 from cuvil_core.codegen.c.kernels import PRELUDE, emit_kernel, prototypes
 from cuvil_core.codegen.c.program_arena import arena_text
 from cuvil_core.codegen.c.program_run import run_text
 from cuvil_core.codegen.c.program_sizes import checked_sizes, dims_of
-from cuvil_core.program import Program
+from cuvil_core.contract import TensorSpec, signature_text
+from cuvil_core.ir import Dim
+from cuvil_core.program import Port, Program, Role
 
 UNIT_BYTES = 48 << 10
 """Text of kernels a file, about: small enough that all cores have work, large enough that headers do not dominate."""
 MIN_UNITS = 2
+Ranges = Mapping[str, tuple[int, int | None]]
 
 
-def emit_program(program: Program, isa: str = "avx512") -> dict[str, str]:
-    """File name → C text; equal programs give equal text."""
+def emit_program(program: Program, isa: str = "avx512", ranges: Ranges | None = None) -> dict[str, str]:
+    """File name → C text; equal arguments give equal text. `ranges`: least and greatest extents that were relied on."""
     texts = [emit_kernel(one.kernel, one.schedule, isa) for one in program.kernels]
     files = {f"kernels{number}.c": PRELUDE + "\n".join(unit) for number, unit in enumerate(_units(texts))}
-    files["program.c"] = host_text(program)
+    files["program.c"] = host_text(program, ranges or {})
     return files
 
 
-def host_text(program: Program) -> str:
-    """The file with `cuvil_prepare` and `cuvil_run`."""
+def host_text(program: Program, ranges: Ranges) -> str:
+    """The file with `cuvil_expects`, `cuvil_prepare` and `cuvil_run`."""
     symbols = {name: f"symbols[{position}]" for position, name in enumerate(program.symbols)}
     parts = [PRELUDE, *(prototypes(one.kernel) for one in program.kernels), arena_text(program, symbols)]
-    parts += [_prepare(program, symbols), run_text(program, symbols), _profile(program), _version()]
+    parts += [_prepare(program, symbols), run_text(program, symbols), _profile(program)]
+    parts += [_expects(program, ranges), _version()]
     return "\n".join(parts)
 
 
@@ -76,6 +81,26 @@ def _profile(program: Program) -> str:
         "return profile_ns; }\n"
         "#endif\n"
     )
+
+
+def _expects(program: Program, ranges: Ranges) -> str:
+    symbols = {name: ranges.get(name, (1, None)) for name in program.symbols}
+    text = signature_text(symbols, map(_spec, program.inputs), map(_spec, program.outputs))
+    ends = [one.position + (one.bytes.constant or 0) for one in program.of_role(Role.WEIGHT)]
+    # The text is printable ASCII, so JSON's quoting is C's, but for trigraphs.
+    literal = json.dumps(text).replace("?", "\\?")
+    return (
+        f"static const struct cuvil_expectation expectation = {{INT64_C({max(ends, default=0)}), {literal}}};\n"
+        "const struct cuvil_expectation *cuvil_expects(void) { return &expectation; }\n"
+    )
+
+
+def _spec(port: Port) -> TensorSpec:
+    return TensorSpec(port.name, port.type.dtype.value, tuple(map(_extent, port.type.shape)))
+
+
+def _extent(extent: Dim) -> int | str:
+    return str(extent) if extent.constant is None else extent.constant
 
 
 def _version() -> str:
