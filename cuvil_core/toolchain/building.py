@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cuvil_core.errors import InfrastructureError, SizeError
-from cuvil_core.toolchain.process import Compiler, find_compiler
+from cuvil_core.toolchain.process import Compiler, Running, find_compiler
 from cuvil_core.toolchain.targets import TargetSpec
 
 COMPILE_FLAGS = (
@@ -48,7 +48,9 @@ def build(
     deadline = time.monotonic() + time_limit
     try:
         with tempfile.TemporaryDirectory(prefix="build-", dir=_writable(cache_dir)) as room:
-            return _build_in(Path(room), sources, headers, target, find_compiler(cache_dir), jobs, deadline)
+            compiler = find_compiler(cache_dir)
+            compiler.check_folders()
+            return _build_in(Path(room), sources, headers, target, compiler, jobs, deadline)
     except OSError as error:
         raise InfrastructureError(
             f"Compiling needs to write below {cache_dir}: {error.strerror or error}; free some space or set "
@@ -77,14 +79,24 @@ def _build_in(
     machine = ("-target", target.triple, f"-mcpu={target.cpu}", *target.flags)
     names = sorted(sources)
 
+    running = Running()
+
+    def call(*arguments: str) -> None:
+        compiler.run(arguments, room, deadline, running)
+
     def compile_one(name: str) -> str:
-        compiler.run(("-c", *COMPILE_FLAGS, *machine, name, "-o", f"{name}.o"), room, deadline)
+        call("-c", *COMPILE_FLAGS, *machine, name, "-o", f"{name}.o")
         return f"{name}.o"
 
     with ThreadPoolExecutor(max_workers=jobs or len(os.sched_getaffinity(0))) as workers:
-        objects = list(workers.map(compile_one, names))
-    # Without the processor: the runtime pieces are built once for every set of flags, which takes seconds.
-    compiler.run(("-target", target.triple, *objects, *LINK_FLAGS, "-o", "out.so"), room, deadline)
+        try:
+            objects = list(workers.map(compile_one, names))
+            # Without the processor: the runtime pieces are built once for every set of flags, which takes seconds.
+            workers.submit(call, "-target", target.triple, *objects, *LINK_FLAGS, "-o", "out.so").result()
+        except BaseException:  # a signal too: leaving the block waits for the workers, and these for their processes
+            workers.shutdown(wait=False, cancel_futures=True)
+            running.stop()
+            raise
     built = room / "out.so"
     if built.stat().st_size > MAX_OUTPUT_BYTES:
         raise SizeError(f"The compiled code exceeds {MAX_OUTPUT_BYTES >> 30} GiB; compile a smaller model.")

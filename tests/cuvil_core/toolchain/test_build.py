@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from compiled_kernels import CACHE, targets
 from cuvil_core import support
 from cuvil_core.errors import InfrastructureError, InternalError, SizeError, TimeLimitError
 from cuvil_core.toolchain import AVX2, AVX512, TargetSpec, build, compiler_version, prepared
+from cuvil_core.toolchain.process import Compiler
 
 ADD = '#include "cuvil.h"\nCUVIL_EXPORT int32_t add(int32_t a, int32_t b) { return a + b; }\n'
 TIMES = '#include "cuvil.h"\nCUVIL_EXPORT int32_t times(int32_t a, int32_t b) { return a * b; }\n'
@@ -73,6 +77,44 @@ def test_the_time_limit_holds() -> None:
     """A build that is out of time says so."""
     with pytest.raises(TimeLimitError, match="time limit"):
         build({"a.c": ADD * 1}, support.headers(), AVX2, cache_dir=CACHE, time_limit=0.0)
+
+
+@pytest.mark.parametrize("ended_by", ["a signal", "the time limit"])
+def test_no_process_outlives_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended_by: str) -> None:
+    """The compiler and what it started are gone when a build is interrupted or out of time."""
+    pipe, program = tmp_path / "pipe", tmp_path / "slow"
+    os.mkfifo(pipe)
+    # Both processes hold the pipe open: its end is read when the last of them is gone.
+    program.write_text(f"#!/bin/sh\nexec 3>{pipe}\nsleep 600 &\necho started >&3\nwait\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(
+        "cuvil_core.toolchain.building.find_compiler", lambda _: Compiler(program, "0", tmp_path / "pieces")
+    )
+
+    def watch() -> None:
+        with open(pipe, encoding="utf-8") as file:
+            assert file.readline() == "started\n"
+            if ended_by == "a signal":
+                os.kill(os.getpid(), signal.SIGINT)
+            file.read()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    limit = 600.0 if ended_by == "a signal" else 2.0
+    with pytest.raises(KeyboardInterrupt if ended_by == "a signal" else TimeLimitError):
+        build({"a.c": ADD}, {}, AVX2, cache_dir=tmp_path, time_limit=limit)
+    watcher.join(20)
+    assert not watcher.is_alive()
+
+
+@pytest.mark.parametrize("name", ["ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"])
+def test_a_compilers_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A folder in which nothing can be made, with which the compiler would spin for ever, is refused at once."""
+    monkeypatch.setenv(name, "/proc/x")
+    with pytest.raises(InfrastructureError, match=rf"/proc/x: No such file.* set {name} to"):
+        build({"a.c": ADD}, {}, AVX2, cache_dir=tmp_path)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
