@@ -8,5 +8,15 @@ log or return a credential, or write a file that was not checked. Standard libra
 from cuvil_core.fetching.artifacts import pull_artifact, push_artifact, push_model
 from cuvil_core.fetching.fetch import Fetched, fetch, resolve
 from cuvil_core.fetching.reference import parse_repository
+from cuvil_core.fetching.web import check_url
 
-__all__ = ["Fetched", "fetch", "parse_repository", "pull_artifact", "push_artifact", "push_model", "resolve"]
+__all__ = [
+    "Fetched",
+    "check_url",
+    "fetch",
+    "parse_repository",
+    "pull_artifact",
+    "push_artifact",
+    "push_model",
+    "resolve",
+]

@@ -13,7 +13,7 @@ from cuvil_core.fetching.mounted import missing
 from cuvil_core.fetching.reference import parse
 from cuvil_core.fetching.registry import Registry
 from cuvil_core.fetching.sink import Expected, Received, receive
-from cuvil_core.fetching.web import PAUSES, call, refused, shown
+from cuvil_core.fetching.web import PAUSES, SCHEMES, call, check_url, refused, shown
 
 FORMATS = {
     ".onnx": "onnx",
@@ -23,7 +23,6 @@ FORMATS = {
     ".ts": "torchscript",
     ".jit": "torchscript",
 }
-SCHEMES = "file, http, https, oci"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,7 @@ def fetch(uri: str, destination: Path, *, max_bytes: int, sha256: str | None = N
 
     Raises InputError for what is no URI, MissingError, DigestError, SizeError, InfrastructureError.
     """
+    check_url(uri)
     wanted = Expected(max_bytes, sha256)
     if uri.startswith("oci://"):
         got = pull(parse(uri), destination, MODEL_LAYER, wanted, insecure)
@@ -50,6 +50,7 @@ def fetch(uri: str, destination: Path, *, max_bytes: int, sha256: str | None = N
 
 def resolve(uri: str, *, max_bytes: int, sha256: str | None = None, insecure: bool = False) -> ResolvedModel:
     """Give digest, size and format of the model behind `uri`; keeps no file. Raises like `fetch`."""
+    check_url(uri)
     wanted = Expected(max_bytes, sha256)
     in_registry = uri.startswith("oci://")
     got = _resolve_in_registry(uri, wanted, insecure) if in_registry else _stream(uri, wanted, None)
@@ -82,8 +83,6 @@ def _stream(uri: str, wanted: Expected, destination: Path | None) -> Received:
         return _download(uri, wanted, destination)
     if scheme == "file":
         return _copy(uri, wanted, destination)
-    if not scheme:
-        raise InputError(f"{uri!r} has no scheme; write file:///path or one of {SCHEMES}")
     raise InputError(f"{shown(uri)} has scheme {scheme!r}; use one of {SCHEMES}")
 
 
@@ -98,8 +97,6 @@ def _download(uri: str, wanted: Expected, destination: Path | None) -> Received:
 
 
 def _download_once(uri: str, wanted: Expected, destination: Path | None) -> Received:
-    if urllib.parse.urlsplit(uri).username is not None:
-        raise MissingError(f"{shown(uri)} was given with a user's name in it; put credentials into a Secret")
     authorization = for_source().header
     reply = call("GET", uri, {"Authorization": authorization} if authorization else {})
     if reply.status != 200:

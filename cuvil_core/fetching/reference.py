@@ -5,7 +5,9 @@ import re
 from dataclasses import dataclass
 
 from cuvil_core.errors import InputError
+from cuvil_core.fetching.web import masked
 
+LARGEST_PORT = 65535
 INSECURE = "CUVIL_INSECURE_REGISTRIES"
 _HOST = r"(?P<host>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?)"
 _REPOSITORY = r"(?P<repository>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
@@ -52,7 +54,13 @@ def parse(text: str) -> Reference:
     """Read a reference, with or without `oci://`; raises InputError. Without tag and digest it is `latest`."""
     found = _REFERENCE.fullmatch(text.removeprefix("oci://"))
     if found is None or len(text) > 512:
-        raise InputError(f"{text!r} is no reference; write HOST/REPOSITORY@sha256:… or HOST/REPOSITORY:TAG")
+        cure = "; put credentials into docker's config file" if masked(text) != text else ""
+        raise InputError(
+            f"{masked(text)!r} is no reference{cure}; write HOST/REPOSITORY@sha256:… or HOST/REPOSITORY:TAG"
+        )
+    port = found["host"].rpartition("]")[2].partition(":")[2]
+    if port and int(port) > LARGEST_PORT:
+        raise InputError(f"{text!r} is no reference: its port is beyond {LARGEST_PORT}; correct it")
     return Reference(found["host"], found["repository"], found["digest"] or found["tag"] or "latest")
 
 
@@ -61,7 +69,7 @@ def parse_repository(text: str) -> Reference:
     try:
         where = parse(text)
     except InputError as fault:
-        raise InputError(f"{text!r} is no repository; write HOST/REPOSITORY or HOST/REPOSITORY:TAG") from fault
+        raise InputError(f"{masked(text)!r} is no repository; write HOST/REPOSITORY or HOST/REPOSITORY:TAG") from fault
     if where.digest is not None:
         raise InputError(f"{where} is a digest; push to HOST/REPOSITORY or HOST/REPOSITORY:TAG")
     return where

@@ -16,7 +16,7 @@ from cuvil_core.errors import DigestError, InfrastructureError, MissingError
 from cuvil_core.fetching.credentials import for_registry
 from cuvil_core.fetching.reference import Reference
 from cuvil_core.fetching.sink import Expected, Received, receive
-from cuvil_core.fetching.web import Body, Reply, call, is_stream, refused, shown
+from cuvil_core.fetching.web import Body, Reply, call, is_stream, joined, refused, shown
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
@@ -79,7 +79,7 @@ class Registry:
         place = reply.headers.get("Location")
         if reply.status != 202 or place is None:
             raise refused(url, reply.status)
-        target = urllib.parse.urljoin(url, place)
+        target = joined(url, place)
         target += ("&" if "?" in target else "?") + urllib.parse.urlencode({"digest": digest})
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
         if not isinstance(data, Path):
@@ -135,7 +135,7 @@ class Registry:
     def _token(self, fields: dict[str, str], basic: str | None, action: str) -> str:
         """Ask the token service that the challenge names (Docker Registry v2 token authentication)."""
         realm = fields.get("realm", "")
-        if urllib.parse.urlsplit(realm).scheme not in ("http", "https"):
+        if not realm.startswith(("http://", "https://")):
             raise InfrastructureError(f"registry {self._reference.host} names no token service; ask its operator")
         if self._base.startswith("https:") and not realm.startswith("https:"):
             raise InfrastructureError(

@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
+from cuvil_core.artifact import check_target
 from cuvil_core.errors import DigestError, InfrastructureError, SizeError
 from cuvil_core.fetching.web import shown, unreachable
 
@@ -81,6 +82,7 @@ def _file(destination: Path | None) -> Iterator[IO[bytes] | None]:
         return
     partial = destination.with_name(f".{destination.name}.{secrets.token_hex(8)}.partial")
     try:
+        check_target(destination)
         destination.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "xb") as file:
             yield file

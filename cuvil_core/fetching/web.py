@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from email.message import Message
 from typing import IO, Any
 
-from cuvil_core.errors import InfrastructureError, MissingError
+from cuvil_core.errors import InfrastructureError, InputError, MissingError
 
+SCHEMES = "file, http, https, oci"
 ALLOWED = "CUVIL_ALLOWED_HOSTS"
 REDIRECTS = 5
 TIMEOUT_SECONDS = 30.0
@@ -98,7 +99,11 @@ def is_stream(data: IO[bytes] | Body | None) -> bool:
 
 def check_host(url: str) -> None:
     """Raise MissingError unless the URL's host is in CUVIL_ALLOWED_HOSTS (names or patterns, by comma; unset: all)."""
-    host = urllib.parse.urlsplit(url).hostname or ""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError as fault:
+        raise MissingError(f"{shown(url)} is no URL; correct the URI") from fault
     allowed = [one.strip().lower() for one in os.environ.get(ALLOWED, "").split(",") if one.strip()]
     if not host:
         raise MissingError(f"{shown(url)} names no host; correct the URI")
@@ -106,9 +111,39 @@ def check_host(url: str) -> None:
         raise MissingError(f"host {host} is not among the allowed hosts; ask for it in {ALLOWED} or use another source")
 
 
+def check_url(url: str) -> None:
+    """Raise InputError for what can be no URL, or holds a user's name: sentences and logs would tell the password."""
+    told, scheme = masked(url).partition("?")[0], url.partition("://")[0]
+    if "://" not in url:
+        raise InputError(f"{told!r} has no scheme; write file:///path or one of {SCHEMES}")
+    if scheme != "file" and any(one <= " " or one >= "\x7f" for one in url):
+        raise InputError(f"{told!r} holds a blank or a letter beyond ASCII; write it percent-encoded, as %20")
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as fault:
+        raise InputError(f"{told!r} names no host or port; write HOST or HOST:PORT, a port up to 65535") from fault
+    if "@" in parts.netloc:
+        raise InputError(f"{told!r} was given with a user's name in it; put credentials into a Secret or a file")
+    if not host and scheme != "file":
+        raise InputError(f"{told!r} names no host; write it after ://")
+
+
+def masked(text: str) -> str:
+    """Give what may be a reference or a URL, right or wrong, without what stands before an `@`: it may be a secret."""
+    scheme, mark, rest = text.partition("://")
+    if not mark:
+        scheme, rest = "", text
+    rest, at, digest = rest.partition("@sha256:")
+    return scheme + mark + (f"…@{rest.rpartition('@')[2]}" if "@" in rest else rest) + at + digest
+
+
 def shown(url: str) -> str:
     """Give a URL without user, password and query, which may carry secrets."""
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return masked(url).partition("?")[0]
     host = parts.netloc.rpartition("@")[2]
     return urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
 
@@ -125,6 +160,14 @@ def unreachable(url: str, fault: BaseException) -> InfrastructureError:
     return InfrastructureError(f"{shown(url)} cannot be read: {cause or type(fault).__name__}; try again later")
 
 
+def joined(url: str, place: str) -> str:
+    """Give the URL that an answer's Location means; raises MissingError where it means none."""
+    try:
+        return urllib.parse.urljoin(url, place)
+    except ValueError as fault:
+        raise MissingError(f"{shown(url)} leads to what is no URL; correct the URI") from fault
+
+
 def _follow(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] | Body | None) -> Reply:
     sent = dict(headers)
     for _ in range(REDIRECTS + 1):
@@ -134,7 +177,7 @@ def _follow(method: str, url: str, headers: Mapping[str, str], data: IO[bytes] |
         if reply.status not in _MOVED or target is None or method not in ("GET", "HEAD"):
             return reply
         reply.body.close()
-        there = urllib.parse.urljoin(url, target)
+        there = joined(url, target)
         old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(there)
         if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme == "http"):
             raise MissingError(f"{shown(url)} leads to {shown(there)}, which is not as safe; correct the URI")

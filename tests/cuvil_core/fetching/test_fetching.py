@@ -150,7 +150,7 @@ def test_credentials_come_from_files_and_stay_with_their_host(tmp_path: Path, mo
 
         with web_server.serving(lead) as leader:
             fetch(f"http://{leader}/", tmp_path / "m", max_bytes=LIMIT)
-        with pytest.raises(MissingError, match="put credentials into a Secret") as caught:
+        with pytest.raises(InputError, match="put credentials into a Secret") as caught:
             fetch(f"http://me:word@{host}/secret", tmp_path / "m", max_bytes=LIMIT)
     assert heard == [None]
     assert "word" not in str(caught.value)
@@ -185,6 +185,53 @@ def test_files(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"write file:///path|use one of file"):
             fetch(uri, tmp_path / "never", max_bytes=LIMIT)
     assert not (tmp_path / "never").exists()
+
+
+NO_URL = {
+    "http://[::1": "names no host or port",
+    "http://localhost:99999/m": "a port up to 65535",
+    "http://localhost:port/m": "names no host or port",
+    "http:///m": "names no host",
+    "http://h.io/a model.onnx": "percent-encoded",
+    "http://h.io/modèle.onnx": "percent-encoded",
+    "": "has no scheme",
+    "https://me:word@h.io/m": "user's name",
+    "https://me:w/word@h.io/m": "names no host or port",
+    "https://me:w?word@h.io/m": "names no host or port",
+    "oci://me:word@h.io/m": "user's name",
+    "oci://h.io:99999/m": "a port up to 65535",
+    "s3://me:word@bucket/m": "user's name",
+    "file://me:word@h.io/m": "user's name",
+    "me:word@h.io/m": "has no scheme",
+}
+
+
+@pytest.mark.parametrize("uri", NO_URL)
+def test_what_is_no_url_is_the_callers_mistake(tmp_path: Path, uri: str) -> None:
+    """It is refused before anything is asked, and no password is told."""
+    for call in (lambda: fetch(uri, tmp_path / "m", max_bytes=LIMIT), lambda: resolve(uri, max_bytes=LIMIT)):
+        with pytest.raises(InputError, match=NO_URL[uri]) as caught:
+            call()
+        assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["http://[::1", "http://localhost:99999/", "http://localhost:port/"])
+def test_a_redirect_to_no_url(tmp_path: Path, place: str) -> None:
+    """A server that leads to what is no URL makes the URI wrong."""
+
+    def lead(handler: web_server.Handler) -> None:
+        web_server.answer(handler, 302, Location=place)
+
+    with web_server.serving(lead) as host, pytest.raises(MissingError, match="no URL; correct the URI"):
+        fetch(f"http://{host}/", tmp_path / "m", max_bytes=LIMIT)
+
+
+def test_a_destination_that_is_no_file(tmp_path: Path) -> None:
+    """A pipe is not replaced by what is fetched."""
+    os.mkfifo(tmp_path / "pipe")
+    with web_server.serving(page) as host, pytest.raises(InputError, match="name a plain file"):
+        fetch(f"http://{host}/ok.onnx", tmp_path / "pipe", max_bytes=LIMIT)
+    assert not (tmp_path / "pipe").is_file()
 
 
 def test_full_disk_is_infrastructure() -> None:
@@ -316,6 +363,18 @@ def test_references() -> None:
             parse(bad)
         with pytest.raises(InputError, match=r"write HOST/REPOSITORY or HOST/REPOSITORY:TAG"):
             parse_repository(bad)
+
+
+def test_references_tell_no_password() -> None:
+    """A user's name in a reference is refused without being told; a port beyond the last is named."""
+    for bad in ("me:word@h.io/a", "oci://me:wo/word@h.io/a", f"me:word@h.io/a@sha256:{'a' * 64}"):
+        for read in (parse, parse_repository):
+            with pytest.raises(InputError, match=r"credentials|no repository") as caught:
+                read(bad)
+            assert "word" not in str(caught.value)
+    with pytest.raises(InputError, match="beyond 65535"):
+        parse("h.io:65536/a")
+    assert parse("[::1]:5000/a").host == "[::1]:5000"
 
 
 def test_plain_http_only_where_stated(monkeypatch: pytest.MonkeyPatch) -> None:
