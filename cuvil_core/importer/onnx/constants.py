@@ -11,6 +11,9 @@ from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
 from cuvil_core.importer.onnx.tensors import payload_of_proto
 from cuvil_core.ir import Dim, DType, Payload, product
 
+BEYOND_TENSORS = 1 << 40
+"""A diagonal so far off lies outside of any tensor, and a row added to it within 64 bits."""
+
 
 def _constant(context: Context, node: Node, operands: Operands) -> Tensor:
     given = [key for key in node.attributes if key.startswith("value")]
@@ -125,8 +128,7 @@ def _trilu(context: Context, node: Node, operands: Operands) -> Tensor:
     if x.rank < 2:
         raise node.broken("it needs at least two axes")
     shift = 0 if given is None else context.ints(given, "the diagonals")[0]
-    if abs(shift) > 1 << 40:
-        raise node.broken(f"the diagonal {shift} is out of any tensor")
+    shift = max(-BEYOND_TENSORS, min(shift, BEYOND_TENSORS))
     rows = context.emit("iota", shape=x.shape[-2:], axis=0, dtype=DType.INT64)
     columns = context.emit("iota", shape=x.shape[-2:], axis=1, dtype=DType.INT64)
     edge = context.number("add", rows, shift)

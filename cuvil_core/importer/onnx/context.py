@@ -66,11 +66,14 @@ class Context:
         return self.value(self.reshape(self.cast(result, tensor.dtype), tensor.shape))
 
     def scalar(self, dtype: DType, number: float | int) -> Tensor:
-        """A rank-0 constant; UnsupportedOpError where an integer dtype would lose the number's fraction."""
+        """A rank-0 constant; UnsupportedOpError where the dtype does not hold the number, or loses its fraction."""
         if not dtype.is_float and not (isinstance(number, int) or number.is_integer()):
             raise UnsupportedOpError(f"it computes with {number} on {dtype}, which has no fractions; cast to a float")
         plain = float(number) if dtype.is_float else bool(number) if dtype is DType.BOOL else int(number)
-        return Tensor.of_payload(Payload.scalar(dtype, plain))
+        try:
+            return Tensor.of_payload(Payload.scalar(dtype, plain))
+        except ModelError as error:
+            raise UnsupportedOpError(f"it computes with {number}, which {dtype} does not hold; cast before") from error
 
     def like(self, tensor: Tensor, number: float | int) -> Tensor:
         """A constant of the tensor's dtype, stretched to its shape."""
@@ -164,6 +167,14 @@ class Context:
         for other in wide[1:]:
             self.guard(wide[0], other)
         return min(wide, key=spelling, default=Dim.of(1))
+
+    def quotient(self, extent: Dim, by: DimLike) -> Dim:
+        """extent / by, which must be whole: a guard says so where that is not known, ModelError where it is not."""
+        exact = extent.exact_div(by)
+        if exact is not None:
+            return exact
+        self.guard(extent // by * by, extent)
+        return extent // by
 
     def guard(self, left: DimLike, right: DimLike, relation: Relation = Relation.EQUAL) -> None:
         """Record what must hold; ModelError where it is known not to."""

@@ -135,9 +135,9 @@ def _cropped(context: Context, x: Tensor, windows: Windows, extra: tuple[int, ..
 
 def _flipped(context: Context, node: Node, w: Tensor, groups: int) -> Tensor:
     """I, O/g, k… → O, I/g, k… with each spatial axis reversed."""
-    inner = w.shape[0].exact_div(groups) if groups >= 1 else None
-    if inner is None:
-        raise node.broken(f"{w.shape[0]} input channels do not split into {groups} groups")
+    if groups < 1:
+        raise node.broken(f"its input channels do not split into {groups} groups")
+    inner = context.quotient(w.shape[0], groups)
     spatial = list(w.shape[2:])
     apart = context.reshape(w, [Dim.of(groups), inner, w.shape[1], *spatial])
     swapped = context.transpose(apart, [0, 2, 1, *range(3, 3 + len(spatial))])

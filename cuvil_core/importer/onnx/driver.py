@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 
 from cuvil_core.contract import InputSpec
-from cuvil_core.errors import CuvilError, InternalError, ModelError, UnsupportedOpError
+from cuvil_core.errors import CuvilError, InternalError, ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Operands
 from cuvil_core.importer.onnx.node import Node, read_node
@@ -50,7 +50,7 @@ def load(source: Path | str | bytes, inputs: tuple[InputSpec, ...] = ()) -> Grap
     except RecursionError as error:
         raise ModelError("The model's extents are nested too deeply; give its inputs fixed shapes.") from error
     except MemoryError as error:
-        raise ModelError("The model does not fit into memory while it is read; use a larger machine.") from error
+        raise SizeError("The model does not fit into memory while it is read; use a larger machine.") from error
     except Exception as error:
         raise InternalError(f"The model cannot be read ({error!r}); report this as a fault of Cuvil.") from error
     verify(graph, RULES)

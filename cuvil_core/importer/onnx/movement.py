@@ -60,10 +60,7 @@ def _fill(context: Context, node: Node, x: Tensor, shape: list[Dim | None]) -> l
     rebatched = _rebatch_beside(context, shape, total)
     if rebatched is not None:
         return rebatched
-    found = total.exact_div(rest)
-    if found is None:
-        found = total // rest
-        context.guard(found * rest, total)
+    found = context.quotient(total, rest)
     return [found if extent is None else extent for extent in shape]
 
 
@@ -203,22 +200,19 @@ def _split(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ..
             raise node.broken(f"it has {parts} outputs for {len(sizes)} sizes")
         context.guard(sum(sizes, Dim.of(0)), x.shape[axis])
     else:
-        sizes = _even_parts(node, x.shape[axis], parts)
+        sizes = _even_parts(context, node, x.shape[axis], parts)
     starts = [sum(sizes[:at], Dim.of(0)) for at in range(parts)]
     return tuple(context.slice(x, axis, start, size) for start, size in zip(starts, sizes, strict=True))
 
 
-def _even_parts(node: Node, extent: Dim, parts: int) -> list[Dim]:
-    """Equal sizes; since opset 18 the last may be smaller."""
-    even = extent.exact_div(parts)
-    if even is not None:
-        return [even] * parts
-    if node.opset < 18 or extent.constant is None:
-        raise node.broken(f"{extent} does not split into {parts} equal parts")
-    size = -(-extent.constant // parts)
-    if size * (parts - 1) >= extent.constant:
-        raise node.broken(f"{extent} does not split into {parts} parts")
-    return [Dim.of(size)] * (parts - 1) + [extent - size * (parts - 1)]
+def _even_parts(context: Context, node: Node, extent: Dim, parts: int) -> list[Dim]:
+    """Equal sizes; since opset 18 the last may be smaller, or empty."""
+    if node.opset < 18 or extent.exact_div(parts) is not None:
+        return [context.quotient(extent, parts)] * parts
+    size = extent.ceil_div(parts)
+    last = extent - size * (parts - 1)
+    context.guard(0, last, Relation.AT_MOST)
+    return [size] * (parts - 1) + [last]
 
 
 def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -276,9 +270,7 @@ def _depth_to_space(context: Context, node: Node, operands: Operands) -> Tensor:
     if x.rank != 4 or block < 1:
         raise node.broken("it needs rank 4 and a positive block size")
     n, c, h, w = x.shape
-    inner = c.exact_div(block * block)
-    if inner is None:
-        raise node.broken(f"{c} channels do not divide by {block * block}")
+    inner = context.quotient(c, block * block)
     columns_first = node.text("mode", "DCR") == "CRD"
     split: list[Dim | int] = [n, inner, block, block, h, w] if columns_first else [n, block, block, inner, h, w]
     perm = [0, 1, 4, 2, 5, 3] if columns_first else [0, 3, 4, 1, 5, 2]
@@ -291,9 +283,7 @@ def _space_to_depth(context: Context, node: Node, operands: Operands) -> Tensor:
     if x.rank != 4 or block < 1:
         raise node.broken("it needs rank 4 and a positive block size")
     n, c, h, w = x.shape
-    rows, columns = h // block, w // block
-    context.guard(rows * block, h)
-    context.guard(columns * block, w)
+    rows, columns = context.quotient(h, block), context.quotient(w, block)
     apart = context.reshape(x, [n, c, rows, Dim.of(block), columns, Dim.of(block)])
     perm = [0, 1, 3, 5, 2, 4] if node.text("mode", "DCR") == "CRD" else [0, 3, 5, 1, 2, 4]
     return context.reshape(context.transpose(apart, perm), [n, c * block * block, rows, columns])

@@ -81,11 +81,11 @@ def _instance_norm(context: Context, node: Node, operands: Operands) -> Tensor:
 def _group_norm(context: Context, node: Node, operands: Operands) -> Tensor:
     x, scale, bias = all_of(node, operands)
     groups = node.integer("num_groups")
-    inner = x.shape[1].exact_div(groups) if groups >= 1 and x.rank >= 2 else None
-    if inner is None:
+    if groups < 1 or x.rank < 2:
         raise node.broken(f"its channels do not split into {groups} groups")
     if node.opset < 21:
         raise node.unsupported("scale and bias a group")
+    inner = context.quotient(x.shape[1], groups)
     apart = context.reshape(x, [x.shape[0], Dim.of(groups), inner, *x.shape[2:]])
     normal, _, _ = _normalized(context, apart, range(2, apart.rank), node.number("epsilon", 1e-5))
     joined = context.reshape(normal, x.shape)

@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
-from cuvil_core.errors import MissingError, ModelError, SizeError
+from cuvil_core.errors import MissingError, ModelError, SizeError, UnsupportedOpError
 
 MAX_MODEL_BYTES = (1 << 31) - 1
 """Protobuf itself cannot hold more in one message."""
@@ -67,5 +67,7 @@ def opsets(model: onnx.ModelProto) -> dict[str, int]:
     if version is None:
         raise ModelError("The model does not say which ONNX opset it uses; export it again.")
     if not OLDEST_OPSET <= version <= NEWEST_OPSET:
-        raise ModelError(f"ONNX opset {version} is outside of {OLDEST_OPSET}..{NEWEST_OPSET}; convert the model.")
+        raise UnsupportedOpError(
+            f"ONNX opset {version} is outside of {OLDEST_OPSET}..{NEWEST_OPSET}; convert the model."
+        )
     return found

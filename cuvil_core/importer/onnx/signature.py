@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import onnx
 
 from cuvil_core.contract import InputSpec
-from cuvil_core.errors import InputError, ModelError
+from cuvil_core.errors import InputError, ModelError, UnsupportedOpError
 from cuvil_core.importer.onnx.tensors import dtype_of
 from cuvil_core.ir import Dim, DType, TensorType
 
@@ -104,15 +104,15 @@ def _is_name(text: str) -> bool:
 def _type(proto: onnx.ValueInfoProto, spec: InputSpec | None, names: _Names, rebatched: dict[str, int]) -> TensorType:
     where = f"Input {proto.name!r}"
     if proto.type.WhichOneof("value") != "tensor_type":
-        raise ModelError(f"{where} is not a tensor, which Cuvil does not compile; export a model of tensors.")
+        raise UnsupportedOpError(f"{where} is not a tensor, which Cuvil does not compile; export a model of tensors.")
     tensor = proto.type.tensor_type
     dtype: DType = dtype_of(tensor.elem_type, where)
     if not tensor.HasField("shape") and spec is None:
-        raise ModelError(f"{where} has no shape; declare it with names for its dimensions.")
+        raise UnsupportedOpError(f"{where} has no shape; declare it with names for its dimensions.")
     file_dims = list(tensor.shape.dim) if tensor.HasField("shape") else None
     rank = len(file_dims) if file_dims is not None else len(spec.shape if spec else ())
     if rank > MAX_RANK:
-        raise ModelError(f"{where} has rank {rank}, more than {MAX_RANK}; export the model again.")
+        raise UnsupportedOpError(f"{where} has rank {rank}, more than {MAX_RANK}; export the model again.")
     if spec is not None and len(spec.shape) != rank:
         raise InputError(f"{where} has rank {rank}, not {len(spec.shape)}; correct its declared shape.")
     shape = tuple(
@@ -142,7 +142,7 @@ def _dim(
         return Dim.symbol(entry)
     if fixed is not None:
         if fixed == 0:
-            raise ModelError(f"Axis {axis} of input {name!r} has extent 0; export the model again.")
+            raise UnsupportedOpError(f"Axis {axis} of input {name!r} has extent 0; export the model again.")
         return Dim.of(fixed)
     label = file_dim.dim_param if file_dim is not None else ""
     return Dim.symbol(names.of(label) if _is_name(label) else names.fresh(f"{name}_{axis}"))

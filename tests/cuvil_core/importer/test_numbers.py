@@ -192,3 +192,32 @@ def test_a_sound_node_on_a_dtype_without_its_primitive_is_unsupported(op_type: s
     """ONNX allows roots and logarithms of integers: the model is not to be corrected, but not compiled either."""
     with pytest.raises(UnsupportedOpError, match="int32 is not defined"):
         _answer(op_type, np.array([3, 4], np.int32))
+
+
+def test_a_symbolic_extent_splits_where_it_divides() -> None:
+    """Parts of a symbolic extent are equal by a guard; since opset 18 the last one is the smaller one."""
+    nodes = [helper.make_node("Split", ["x"], ["y", "z"])]
+    x = _f32([0, 1, 2, 3])
+    even = _model(nodes, x, ("N",), 13, {})
+    assert reference.run(even, {"x": x})["y"].tolist() == [0, 1]
+    with pytest.raises(InputError, match="needs"):
+        reference.run(even, {"x": x[:3]})
+    nodes = [helper.make_node("Split", ["x"], ["a", "b", "c", "y"], num_outputs=4)]
+    uneven = _model(nodes, x, ("N",), 18, {})
+    assert [reference.run(uneven, {"x": _line(n)})["y"].tolist() for n in (6, 7)] == [[], [6]]
+    channels = np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1)
+    apart = _graph("DepthToSpace", channels, (), (1, "C", 1, 1), 13, blocksize=2)
+    assert reference.run(apart, {"x": channels})["y"].tolist() == [[[[0, 1], [2, 3]]]]
+
+
+def test_a_diagonal_may_lie_outside_of_the_matrix() -> None:
+    """Trilu with a diagonal of any int64 keeps all or nothing."""
+    ones = np.ones((2, 2), np.float32)
+    assert _answer("Trilu", ones, _i64(2**63 - 1)) == [[0, 0], [0, 0]]
+    assert _answer("Trilu", ones, _i64(-(2**63))) == [[1, 1], [1, 1]]
+
+
+def test_linear_resizing_of_integers_is_refused() -> None:
+    """Its weights are fractions, which a cast to the input's dtype would make 0."""
+    with pytest.raises(UnsupportedOpError, match="linear resizing of uint8"):
+        _answer("Resize", np.array([0, 10], np.uint8), None, _f32([2.5]), mode="linear")
