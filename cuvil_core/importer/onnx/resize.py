@@ -87,6 +87,8 @@ def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, scale: floa
     places = _sources(node, ratio, extent.constant, size.constant)
     if _mode(node) == "nearest":
         return _pick(context, x, axis, [_round(_rounding(node, ratio), place) for place in places])
+    if _mode(node) == "linear" and not x.dtype.is_float:
+        raise node.unsupported(f"linear resizing of {x.dtype}, on whose rounding runtimes differ")
     if _mode(node) == "linear":
         return _blend(context, x, axis, places)
     raise node.unsupported(f"the mode {_mode(node)}")
