@@ -57,6 +57,7 @@ def _arg_reduce(operands: Types, attributes: Attributes) -> Types:
     (source,), axis = operands, attributes.integer("axis")
     check_axis(axis, source.rank)
     require(attributes.text("kind") in ("max", "min"), "kind must be max or min")
+    require(source.shape[axis] != 0, "no element of an empty axis is the extreme one")
     require_dtype(source.dtype is not DType.BOOL, source.dtype)
     return (TensorType(DType.INT64, (*source.shape[:axis], *source.shape[axis + 1 :])),)
 

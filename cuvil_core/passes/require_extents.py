@@ -19,7 +19,7 @@ class RequireExtents:
     ensures: ClassVar[frozenset[Property]] = frozenset({Property.NO_REGIONS})
 
     def run(self, graph: Graph) -> PassResult:
-        """A window must fit once at least; an extent that slices, pads or formulas make must not be negative.
+        """A window must fit once, an extreme needs an element; extents of slices and formulas must not be negative.
 
         Two negative extents have a positive product, so a check of sizes alone would let them through.
         """
@@ -39,6 +39,8 @@ def _wanted(op: Op) -> Iterator[tuple[int, Dim]]:
         for axis, extent in enumerate(result.shape):
             if extent.constant is None and extent not in given:
                 yield int(windows and axis >= 2), extent
+    if op.name == "arg_reduce":
+        yield 1, op.operands[0].shape[op.integer("axis")]
     for widths in ("low", "high") if op.name == "pad" else ():
         yield from ((0, width) for width in op.dims(widths) if width.constant is None)
 

@@ -172,7 +172,9 @@ class _Walk:
 
     def _readable(self, name: str) -> Iterator[str]:
         buffer = self.buffers.get(name)
-        if buffer is not None and buffer.role not in _READ_ONLY and name not in self.written:
+        if buffer is None or buffer.role in _READ_ONLY or buffer.size.constant == 0:
+            return  # what has no element needs no writing
+        if name not in self.written:
             yield f"Buffer {name} is read before anything writes it"
 
     def _writable(self, name: str) -> Iterator[str]:

@@ -114,3 +114,33 @@ def test_a_guard_fixes_the_channels_of_a_convolution(tmp_path: Path) -> None:
     graph, _ = passes.run(make.done(y, make.op("exp", x)), 2)
     assert graph.outputs[1].shape[1] == 8
     check(graph, ({"C": 8, "H": 3},), tmp_path)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("rows", [0, "H"])
+def test_tensors_without_elements(rows: int | str, level: int, tmp_path: Path) -> None:
+    """What has no rows, known or only at run time, goes through every kind of kernel; its sums are zero."""
+    make = Maker()
+    x = make.input("x", "H", 4)
+    start, size = (2, x.shape[0] - 2) if rows else (0, 0)
+    none = make.op("slice", x, starts=(start, 0), sizes=(size, 4), steps=(1, 1))
+    most = make.op("reduce", none, kind="max", axes=(0,))
+    low = make.op("exp", make.op("sub", none, make.op("broadcast_to", most, shape=none.shape)))
+    total = make.op("reduce", low, kind="sum", axes=(0,))
+    shares = make.op("div", low, make.op("broadcast_to", total, shape=none.shape))
+    product = make.matmul(none, make.constant(4, 8))
+    joined = make.op("concat", none, x, none, axis=0)
+    graph, _ = passes.run(make.done(shares, total, product, joined, make.op("transpose", none, perm=(1, 0))), level)
+    check(graph, ({"H": 2},), tmp_path)
+
+
+def test_an_empty_axis_has_no_extreme(tmp_path: Path) -> None:
+    """The place of the greatest of no elements is refused: known to be empty by the op, else by a guard."""
+    make = Maker()
+    x = make.input("x", "H", 4)
+    cut = make.op("slice", x, starts=(2, 0), sizes=(x.shape[0] - 2, 4), steps=(1, 1))
+    graph = make.done(make.op("arg_reduce", cut, kind="max", axis=0, select_last=False))
+    _refused(graph, {"H": 2}, "3 <= H", tmp_path)
+    none = make.op("slice", x, starts=(0, 0), sizes=(0, 4), steps=(1, 1))
+    with pytest.raises(ModelError, match="empty axis"):
+        make.op("arg_reduce", none, kind="max", axis=0, select_last=False)
