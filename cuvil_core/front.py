@@ -4,6 +4,7 @@ Wiring only: the compiler is `cuvil_core.compile`, which this file brings in whe
 """
 
 import functools
+import operator
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -106,21 +107,29 @@ def make_request(
     if format not in FORMATS:
         raise TargetError(f"models of format {format!r} cannot be read yet; this version reads {', '.join(FORMATS)}")
     specs = tuple(one if isinstance(one, InputSpec) else input_spec(one) for one in inputs or ())
+    names = [one.name for one in specs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"input {name!r} is described {names.count(name)} times; describe it once")
     return CompileRequest(target, precision, format, _level(opt_level), specs)
 
 
 def input_spec(raw: Mapping[str, Any]) -> InputSpec:
     """Read `{name, shape, bounds}` as a CuvilModel has it: a bound is `{min, max}` or a pair. Raises InputError."""
     try:
+        unknown = sorted(map(str, set(raw) - _KEYS))
+        if unknown:
+            raise InputError(f"an input has no {unknown[0]!r}; write {', '.join(sorted(_KEYS))}")
         name, shape = raw["name"], tuple(raw["shape"])
         bounds = {str(symbol): _bound(value) for symbol, value in dict(raw.get("bounds") or {}).items()}
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise InputError(f"{raw!r} describes no input; write name, shape, bounds with min and max") from fault
-    if not isinstance(name, str) or any(type(one) not in (int, str) for one in shape):
-        raise InputError(f"input {name!r} has shape {shape!r}; write numbers and names of symbols")
+    listed = not isinstance(raw["shape"], str | Mapping)
+    if not isinstance(name, str) or not listed or any(type(one) not in (int, str) for one in shape):
+        raise InputError(f"input {name!r} has shape {raw['shape']!r}; write numbers and names of symbols")
     for symbol, (least, most) in bounds.items():
-        if not 1 <= least <= most:
-            raise InputError(f"symbol {symbol!r} is bound to {least}…{most}; write 1 ≤ min ≤ max")
+        if not 1 <= least <= most <= _GREATEST:
+            raise InputError(f"symbol {symbol!r} is bound to {least}…{most}; write 1 ≤ min ≤ max ≤ {_GREATEST}")
         if symbol not in shape:
             raise InputError(f"symbol {symbol!r} is bound but input {name!r} has shape {shape!r}; name it there")
     return InputSpec(name, shape, bounds)
@@ -128,18 +137,21 @@ def input_spec(raw: Mapping[str, Any]) -> InputSpec:
 
 def model_digest(source: Path | bytes) -> str:
     """Give the sha256 of the model file and, where it points to external data, of those files too."""
+    return digest_and_data(source)[0]
+
+
+def digest_and_data(source: Path | bytes) -> tuple[str, list[Path]]:
+    """Give `model_digest`, and the files of external data that it counts."""
     if isinstance(source, bytes):
-        return sha256(source).hexdigest()
+        return sha256(source).hexdigest(), []
     try:
         digest, names = _scan(source)
-        parts = [digest]
-        for name in sorted(names):
-            path = source.parent / os.fsdecode(name)
-            if path.is_file():
-                parts.append(_file_sha256(path))
+        paths = [source.parent / os.fsdecode(name) for name in sorted(names)]
+        files = [path for path in paths if path.is_file()]
+        parts = [digest, *map(_file_sha256, files)]
     except OSError as fault:
         raise MissingError(f"{source} cannot be read: {fault.strerror}; name a model file") from fault
-    return digest if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()
+    return digest if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest(), files
 
 
 @functools.cache
@@ -173,7 +185,10 @@ def _path(source: object) -> Path:
             f"the model is a {type(source).__name__}; pass a path or the bytes of an ONNX file, for a ModelProto "
             "model.SerializeToString()"
         )
-    return Path(source)
+    path = os.fsdecode(source)
+    if not path or "\0" in path:
+        raise InputError(f"the path of the model is {path!r}; name a file")
+    return Path(path)
 
 
 def _level(stated: int | None) -> int:
@@ -188,11 +203,19 @@ def _level(stated: int | None) -> int:
     return level
 
 
+_KEYS = frozenset({"name", "shape", "bounds"})
+_GREATEST = (1 << 63) - 1
+"""Extents are 64-bit numbers."""
+
+
 def _bound(value: Any) -> tuple[int, int]:
-    if isinstance(value, Mapping):
-        return int(value["min"]), int(value["max"])
-    least, most = value
-    return int(least), int(most)
+    """Give least and greatest; TypeError or ValueError for what is not two whole numbers: none is rounded."""
+    least, most = (value["min"], value["max"]) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping) and len(value) > 2:
+        raise ValueError("more than min and max")
+    if isinstance(least, bool) or isinstance(most, bool):
+        raise TypeError("a truth value is no extent")
+    return operator.index(least), operator.index(most)
 
 
 def _scan(path: Path) -> tuple[str, set[bytes]]:

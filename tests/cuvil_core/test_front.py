@@ -68,6 +68,11 @@ def test_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     assert make_request(inputs=[want], opt_level=2).inputs == (want,)
 
 
+def described(**parts: object) -> Callable[[], object]:
+    """The reading of an input that is called x and has symbol N, but for what is passed."""
+    return lambda: input_spec({"name": "x", "shape": ["N"], **parts})
+
+
 REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "target": (lambda: make_request("wasm32"), TargetError, "this version has native, x86_64-cpu"),
     "precision": (lambda: make_request(precision="bf16"), TargetError, "this version has fp32_strict, fp32"),
@@ -83,6 +88,20 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         InputError,
         "name it there",
     ),
+    "bound that is infinite": (described(bounds={"N": [1, float("inf")]}), InputError, "describes no input"),
+    "bound that is no whole number": (described(bounds={"N": [1, 8.5]}), InputError, "describes no input"),
+    "bound that is a text": (described(bounds={"N": ["1", "8"]}), InputError, "describes no input"),
+    "bound beyond extents": (described(bounds={"N": [1, 1 << 63]}), InputError, "max ≤ 9223372036854775807"),
+    "bound with more": (described(bounds={"N": {"min": 1, "max": 2, "step": 1}}), InputError, "describes no input"),
+    "unknown key": (described(bonds={"N": [1, 2]}), InputError, "has no 'bonds'; write bounds, name, shape"),
+    "shape that is a text": (described(shape="NC"), InputError, "numbers and names"),
+    "an input twice": (
+        lambda: make_request(inputs=[{"name": "x", "shape": ["N"]}, InputSpec("x", (1,))]),
+        InputError,
+        "'x' is described 2 times",
+    ),
+    "empty path": (lambda: cuvil.compile(""), InputError, "the path of the model is ''; name a file"),
+    "zero byte": (lambda: cuvil.compile("a\0b"), InputError, "the path of the model is"),
     "shape of floats": (lambda: input_spec({"name": "x", "shape": [1.5]}), InputError, "numbers and names"),
     "no name": (lambda: input_spec({"shape": [1]}), InputError, "describes no input"),
     "no model": (lambda: cuvil.compile(), InputError, "no model was passed"),
