@@ -6,7 +6,7 @@ before they are handed out. Must not load code, import NumPy or know what a kern
 """
 
 from cuvil_core.artifact.layout import Head
-from cuvil_core.artifact.reader import Artifact, open_artifact
+from cuvil_core.artifact.reader import Artifact, open_artifact, open_plain
 from cuvil_core.artifact.writer import check_target, pack, publish
 
-__all__ = ["Artifact", "Head", "check_target", "open_artifact", "pack", "publish"]
+__all__ = ["Artifact", "Head", "check_target", "open_artifact", "open_plain", "pack", "publish"]

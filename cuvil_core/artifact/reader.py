@@ -5,6 +5,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 from hashlib import sha256
+from io import BufferedReader
 from pathlib import Path
 
 from cuvil_core.artifact.digests import first_altered
@@ -100,18 +101,29 @@ def open_artifact(source: Source, limit: int = DEFAULT_LIMIT) -> Artifact:
     return Artifact(where, decode_head(data, where), data)
 
 
+def open_plain(path: Path) -> BufferedReader:
+    """Open a regular file for reading; raises ArtifactError at once for pipes, devices and folders, else OSError.
+
+    An ordinary open of a pipe waits for its writer, and a device never ends.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except ValueError as fault:
+        raise ArtifactError(f"{str(path)!r} is no path; name an artifact file") from fault
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise ArtifactError(f"{path} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'}; name an artifact file")
+
+
 def _map(path: Path, limit: int) -> memoryview:
     try:
-        with open(path, "rb") as file:
-            state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode):
-                raise ArtifactError(f"{path} is no plain file; name an artifact file")
-            _check_size(state.st_size, limit, str(path))
+        with open_plain(path) as file:
+            _check_size(os.fstat(file.fileno()).st_size, limit, str(path))
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except FileNotFoundError as fault:
         raise MissingError(f"{path} does not exist; name an artifact file") from fault
-    except IsADirectoryError as fault:
-        raise ArtifactError(f"{path} is a folder; name an artifact file") from fault
     except PermissionError as fault:
         raise MissingError(f"{path} may not be read by this user; change its permissions") from fault
     except OSError as fault:

@@ -95,7 +95,7 @@ class Manifest:
                 metadata={str(k): str(v) for k, v in raw["metadata"].items()},
                 facts=dict(raw["facts"]),
             )
-        except (KeyError, TypeError, AttributeError, IndexError) as fault:
+        except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as fault:
             raise ValueError(f"the manifest is not whole: {fault}") from fault
 
 

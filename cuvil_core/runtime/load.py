@@ -8,6 +8,7 @@ from cuvil_core.artifact.reader import DEFAULT_LIMIT
 from cuvil_core.errors import TargetError
 from cuvil_core.runtime.library import Library
 from cuvil_core.runtime.module import CuvilModule
+from cuvil_core.runtime.tensors import plain
 from cuvil_core.runtime.threads import thread_count
 from cuvil_core.runtime.variants import choose, cpu_features
 
@@ -34,5 +35,6 @@ def _candidates(artifact: Artifact, variant: str | None) -> tuple[str, ...]:
     if variant is None:
         return artifact.variants
     if variant not in artifact.variants:
-        raise TargetError(f"{artifact.where} has no variant {variant!r}, it has {', '.join(artifact.variants)}")
+        names = ", ".join(map(plain, artifact.variants))
+        raise TargetError(f"{artifact.where} has no variant {variant!r}, it has {names}")
     return (variant,)

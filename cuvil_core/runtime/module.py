@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from cuvil_core.contract import TensorSpec, signature_text
 from cuvil_core.errors import ArtifactError, InputError, InternalError, SizeError
 from cuvil_core.runtime.arena import ArenaStore
 from cuvil_core.runtime.library import Library, int64_array, pointer_array
+from cuvil_core.runtime.memory import require
 from cuvil_core.runtime.pool import POOL
-from cuvil_core.runtime.tensors import DTYPES, Array, Binder, describe, is_torch, to_torch
+from cuvil_core.runtime.tensors import DTYPES, Array, Binder, describe, is_torch, plain, to_torch
 
 REMEMBERED = 256
 """Sets of symbols whose sizes are kept."""
@@ -153,10 +155,17 @@ class CuvilModule:
         """Write the artifact to `path`, whole or not at all. Raises InfrastructureError."""
         publish(self._artifact.data, Path(path))
 
+    def check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise InputError for shapes that a call refuses, SizeError where inputs and call exceed the memory."""
+        symbols = self._binder.extents(shapes)
+        plan = self._plan(symbols)
+        inputs = sum(prod(shapes[spec.name]) * np.dtype(spec.dtype).itemsize for spec in self.signature.inputs)
+        require(inputs + self._call_bytes(plan), f"a call at {self._spell(symbols) or 'its fixed sizes'}")
+
     def _compute(self, values: Sequence[object]) -> list[Array]:
         arrays, symbols = self._binder.bind(values)
         plan = self._plan(symbols)
-        outputs = [np.empty(shape, dtype) for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True)]
+        outputs = self._allocate(plan)
         sources = pointer_array([one.__array_interface__["data"][0] for one in arrays])
         targets = pointer_array([one.__array_interface__["data"][0] for one in outputs])
         pool = POOL.address(self._library)
@@ -168,6 +177,21 @@ class CuvilModule:
         if code != 0:
             raise self._broken_assert(code)
         return outputs
+
+    def _allocate(self, plan: _Plan) -> list[Array]:
+        try:
+            return [np.empty(shape, dtype) for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True)]
+        except MemoryError as fault:
+            size = self._output_bytes(plan)
+            raise SizeError(
+                f"{size} bytes for outputs cannot be had; pass smaller inputs or raise the memory limit"
+            ) from fault
+
+    def _output_bytes(self, plan: _Plan) -> int:
+        return sum(prod(shape) * dtype.itemsize for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True))
+
+    def _call_bytes(self, plan: _Plan) -> int:
+        return plan.arena_bytes + self._output_bytes(plan)
 
     def _plan(self, symbols: tuple[int, ...]) -> _Plan:
         plan = self._plans.get(symbols)
@@ -193,7 +217,9 @@ class CuvilModule:
             )
         if max(sizes) >= LARGEST:
             raise SizeError(f"the sizes for {self._spell(symbols)} are beyond any memory; pass smaller inputs")
-        return _Plan(values, arena.value, shapes)
+        plan = _Plan(values, arena.value, shapes)
+        require(self._call_bytes(plan), f"a call at {self._spell(symbols) or 'its fixed sizes'}")
+        return plan
 
     def _broken_guard(self, code: int, symbols: tuple[int, ...]) -> InputError:
         text = _text(self._artifact.manifest.facts.get("guards"), code - 1) or f"guard {code - 1}"
@@ -208,7 +234,7 @@ class CuvilModule:
         return InternalError(f"{self._artifact.where} ended with code {code}; report it with the model")
 
     def _spell(self, symbols: tuple[int, ...]) -> str:
-        return ", ".join(f"{name} = {value}" for name, value in zip(self._binder.symbols, symbols, strict=True))
+        return ", ".join(f"{plain(name)} = {value}" for name, value in zip(self._binder.symbols, symbols, strict=True))
 
 
 def _text(texts: object, index: int) -> str | None:
@@ -218,7 +244,7 @@ def _text(texts: object, index: int) -> str | None:
 def _output_dtype(spec: TensorSpec, where: str) -> np.dtype[Any]:
     if spec.dtype not in DTYPES:
         raise ArtifactError(
-            f"{where} has output {spec.name!r} of type {spec.dtype}, which NumPy lacks; compile it again"
+            f"{where} has output {spec.name!r} of type {spec.dtype!r}, which NumPy lacks; compile it again"
         )
     return np.dtype(spec.dtype)
 

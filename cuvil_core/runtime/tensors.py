@@ -35,7 +35,7 @@ class Binder:
     def __init__(self, manifest: Manifest, where: str) -> None:
         """Raises ArtifactError when the manifest's facts contradict its signature."""
         self.symbols = _symbols(manifest, where)
-        self.bounds = tuple(_bounds(manifest, name) for name in self.symbols)
+        self.bounds = tuple(_bounds(manifest, name, where) for name in self.symbols)
         self._inputs = tuple(self._input(spec, where) for spec in manifest.inputs)
         self._by_name = {one.spec.name: one for one in self._inputs}
 
@@ -61,13 +61,27 @@ class Binder:
         arrays = [self._check(one, value, extents) for one, value in zip(self._inputs, values, strict=True)]
         return arrays, tuple(extents)
 
+    def extents(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+        """Give the symbols' values for inputs of such shapes; raises InputError."""
+        extents: list[int] = [0] * len(self.symbols)
+        for one in self._inputs:
+            if one.spec.name not in shapes:
+                raise InputError(f"input {one.spec.name!r} is missing, wanted {self._wanted()}")
+            self._fit(one, shapes[one.spec.name], extents)
+        return tuple(extents)
+
     def _check(self, wanted: _Input, value: object, extents: list[int]) -> Array:
         array = _to_array(value, wanted.spec)
         if array.dtype != wanted.dtype:
             raise InputError(
                 f"input {wanted.spec.name!r} is {array.dtype}, wanted {wanted.spec.dtype}: convert it before the call"
             )
-        shape = array.shape
+        self._fit(wanted, array.shape, extents)
+        if array.flags.c_contiguous and array.flags.aligned:
+            return array
+        return array.copy(order="C")
+
+    def _fit(self, wanted: _Input, shape: tuple[int, ...], extents: list[int]) -> None:
         if len(shape) != len(wanted.spec.shape):
             raise _misshapen(wanted.spec, shape, f"it must have {len(wanted.spec.shape)} axes")
         for axis, extent in wanted.fixed:
@@ -75,9 +89,6 @@ class Binder:
                 raise _misshapen(wanted.spec, shape, f"axis {axis} must be {extent}")
         for axis, index in wanted.symbolic:
             self._assign(wanted.spec, shape, axis, index, extents)
-        if array.flags.c_contiguous and array.flags.aligned:
-            return array
-        return array.copy(order="C")
 
     def _assign(self, spec: TensorSpec, shape: tuple[int, ...], axis: int, index: int, extents: list[int]) -> None:
         extent, name = shape[axis], self.symbols[index]
@@ -92,7 +103,7 @@ class Binder:
     def _input(self, spec: TensorSpec, where: str) -> _Input:
         if spec.dtype not in DTYPES:
             raise ArtifactError(
-                f"{where} has input {spec.name!r} of type {spec.dtype}, which NumPy lacks; compile it again"
+                f"{where} has input {spec.name!r} of type {spec.dtype!r}, which NumPy lacks; compile it again"
             )
         unknown = [one for one in spec.shape if isinstance(one, str) and one not in self.symbols]
         if unknown:
@@ -109,7 +120,12 @@ class Binder:
 
 def describe(spec: TensorSpec) -> str:
     """Give `x float32(N, 3, 224, 224)`."""
-    return f"{spec.name} {spec.dtype}({', '.join(map(str, spec.shape))})"
+    return f"{plain(spec.name)} {plain(spec.dtype)}({', '.join(plain(str(one)) for one in spec.shape)})"
+
+
+def plain(text: str) -> str:
+    """Give the text as it is when it fits into a sentence, else quoted: names come from files."""
+    return text if text.isprintable() else repr(text)
 
 
 def is_torch(value: object) -> bool:
@@ -152,16 +168,23 @@ def _symbols(manifest: Manifest, where: str) -> tuple[str, ...]:
     stated = manifest.facts.get("symbols")
     if stated is None:
         return tuple(seen)
-    if not isinstance(stated, list | tuple) or set(stated) - set(seen):
-        raise ArtifactError(f"{where} names a symbol that no input's shape gives; compile it again")
-    return tuple(map(str, stated))
+    good = isinstance(stated, list | tuple) and all(isinstance(one, str) and one in seen for one in stated)
+    if not good or len(set(stated)) != len(stated):
+        raise ArtifactError(f"{where} must name symbols that its inputs' shapes give, each once; compile it again")
+    return tuple(stated)
 
 
-def _bounds(manifest: Manifest, symbol: str) -> tuple[int, int | None]:
-    stated = manifest.facts.get("bounds")
-    if isinstance(stated, Mapping) and isinstance(stated.get(symbol), list | tuple) and len(stated[symbol]) == 2:
-        least, most = stated[symbol]
-        return max(1, int(least)), None if most is None else int(most)
+def _bounds(manifest: Manifest, symbol: str, where: str) -> tuple[int, int | None]:
+    stated = manifest.facts.get("bounds", {})
+    if not isinstance(stated, Mapping):
+        raise ArtifactError(f"{where} states bounds that are no object; compile it again")
+    if symbol in stated:
+        match stated[symbol]:
+            case [int(least), int() | None as most] if not isinstance(least, bool) and not isinstance(most, bool):
+                return max(1, least), most
+        raise ArtifactError(
+            f"{where} states bounds of {symbol!r} that are no least and greatest extent; compile it again"
+        )
     asked = [one.bounds[symbol] for one in manifest.request.inputs if symbol in one.bounds]
     if not asked:
         return 1, None

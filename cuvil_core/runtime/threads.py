@@ -39,11 +39,12 @@ def affinity_cpus() -> int:
 
 def cpu_quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> float | None:
     """Give the smallest quota in CPUs from the process's control group up to the root, None without one."""
-    return min((one for folder in _folders(proc, root) if (one := _quota(folder)) is not None), default=None)
+    quotas = map(_quota, group_folders(proc, root, "cpu"))
+    return min((one for one in quotas if one is not None), default=None)
 
 
-def _folders(proc: Path, root: Path) -> Iterator[Path]:
-    """Yield the process's control groups and their parents: version 2, and the cpu controller of version 1."""
+def group_folders(proc: Path, root: Path, controller: str) -> Iterator[Path]:
+    """Yield the process's control groups and their parents: version 2, and version 1's of one controller."""
     try:
         lines = proc.read_text().splitlines()
     except OSError:
@@ -52,8 +53,8 @@ def _folders(proc: Path, root: Path) -> Iterator[Path]:
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if not controllers:
             base = root
-        elif "cpu" in controllers.split(","):
-            base = root / controllers if (root / controllers).is_dir() else root / "cpu"
+        elif controller in controllers.split(","):
+            base = root / controllers if (root / controllers).is_dir() else root / controller
         else:
             continue
         here = Path(path.lstrip("/"))

@@ -46,7 +46,7 @@ def choose(variants: Iterable[str], facts: Mapping[str, Any], features: frozense
     runnable = [(len(wanted), name) for name in names if (wanted := _fits(name, facts, features)) is not None]
     if runnable:
         return max(runnable)[1]
-    lacks = "; ".join(f"{name} {_obstacle(name, facts, features)}" for name in names) or "it holds no library"
+    lacks = "; ".join(f"{_plain(name)} {_obstacle(name, facts, features)}" for name in names) or "it holds no library"
     raise TargetError(f"no variant of this artifact runs here: {lacks}; use another machine or compile for this one")
 
 
@@ -66,4 +66,8 @@ def _obstacle(name: str, facts: Mapping[str, Any], features: frozenset[str]) -> 
         return "is unknown to this version of Cuvil"
     if not _same_machine(name):
         return f"is not for {platform.machine()}"
-    return "needs " + ", ".join(sorted(wanted - features))
+    return "needs " + ", ".join(_plain(one) for one in sorted(wanted - features))
+
+
+def _plain(name: str) -> str:
+    return name if name.isprintable() else repr(name)

@@ -7,6 +7,7 @@ import time
 from hashlib import file_digest
 from pathlib import Path
 
+from cuvil_core.artifact import open_plain
 from cuvil_core.contract import ServingSettings
 from cuvil_core.errors import DigestError, MissingError, SizeError
 from cuvil_core.fetching import pull_artifact
@@ -61,9 +62,9 @@ def sweep(where: Path) -> None:
 
 
 def check(path: Path, settings: ServingSettings) -> None:
-    """Raise MissingError, SizeError or DigestError unless `path` is the artifact that the settings name."""
+    """Raise a CuvilError by cause unless `path` is the artifact that the settings name."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > settings.max_artifact_bytes:
                 raise SizeError(f"{path} has {size} bytes, more than the allowed {settings.max_artifact_bytes}")

@@ -133,6 +133,12 @@ def test_bad_paths_have_their_errors(tmp_path: Path) -> None:
         open_artifact(tmp_path / "empty")
     with pytest.raises(ArtifactError, match="no plain file"):
         open_artifact("/dev/null")
+    os.mkfifo(tmp_path / "pipe")
+    for endless in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ArtifactError, match="no plain file"):
+            open_artifact(endless)
+    with pytest.raises(ArtifactError, match="no path"):
+        open_artifact("a\0b")
     with pytest.raises(SizeError):
         open_artifact(whole(), limit=100)
 

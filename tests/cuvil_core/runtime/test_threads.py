@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cuvil_core.errors import InputError
+from cuvil_core.runtime.memory import available_bytes
 from cuvil_core.runtime.threads import available_cpus, cpu_quota, thread_count
 
 
@@ -63,6 +64,29 @@ def test_quota_rounds_down_to_at_least_one(tmp_path: Path) -> None:
 def test_missing_proc_is_no_quota(tmp_path: Path) -> None:
     """Without /proc there is no quota."""
     assert cpu_quota(tmp_path / "none", tmp_path) is None
+
+
+TREE = {"memory.max": "9000000\n", "a/memory.max": "2000000", "a/b/memory.max": "max"}
+GROUPS_OF_MEMORY: dict[str, tuple[str, dict[str, str], int | None]] = {
+    "no limit": ("0::/\n", {"memory.max": "max\n"}, 3_000 << 10),
+    "version 2": ("0::/a/b\n", TREE, 2_000_000),
+    "version 1": ("4:memory:/a\n", {"memory/a/memory.limit_in_bytes": "1000000\n"}, 1_000_000),
+    "version 1 without limit": ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**63 - 4096)}, 3_000 << 10),
+    "garbage": ("0::/\n", {"memory.max": "what"}, 3_000 << 10),
+}
+
+
+@pytest.mark.parametrize("case", GROUPS_OF_MEMORY)
+def test_memory_is_the_least_of_machine_and_groups(tmp_path: Path, case: str) -> None:
+    """The tightest limit on the way to the root counts, else what the machine can spare and swap."""
+    cgroup, files, want = GROUPS_OF_MEMORY[case]
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    2000 kB\nSwapFree: 1000 kB\n")
+    assert available_bytes(*world(tmp_path, cgroup, files), tmp_path / "meminfo") == want
+
+
+def test_nothing_that_tells_memory(tmp_path: Path) -> None:
+    """Without /proc nothing is refused."""
+    assert available_bytes(tmp_path / "none", tmp_path, tmp_path / "none") is None
 
 
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
