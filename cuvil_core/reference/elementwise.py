@@ -40,8 +40,8 @@ def power(a: Array, b: Array) -> Array:
     """a to the b; negative integer exponents give the truncated reciprocal."""
     if not np.issubdtype(a.dtype, np.integer):
         return np.asarray(np.power(a, b))
-    positive = np.power(a, np.maximum(b, 0))
-    return np.where(b >= 0, positive, divide(np.ones_like(a), np.power(a, np.abs(b))))
+    parity = np.where(b % 2 == 0, np.ones_like(a), a)
+    return np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, parity, np.zeros_like(a)))
 
 
 def modulo(op: Op, a: Array, b: Array) -> Array:
@@ -91,5 +91,11 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def cast(op: Op, x: Array) -> Array:
-    """To the dtype of the attribute; to bool is `!= 0`."""
-    return x.astype(numpy_dtype(op.dtype()))
+    """To the dtype of the attribute; to bool is `!= 0`; floats beyond an integer dtype give its ends, NaN gives 0."""
+    dtype = numpy_dtype(op.dtype())
+    if not np.issubdtype(dtype, np.integer) or np.issubdtype(x.dtype, np.integer) or x.dtype == np.bool_:
+        return x.astype(dtype)
+    ends, whole = np.iinfo(dtype), np.trunc(x.astype(np.float64))
+    below, above = whole < float(ends.min), whole >= float(ends.max)
+    within = np.where(below | above | np.isnan(whole), 0, whole).astype(dtype)
+    return np.where(above, dtype.type(ends.max), np.where(below, dtype.type(ends.min), within))

@@ -41,6 +41,18 @@ CASES: dict[str, tuple[Array, Array]] = {
     "mod floor takes the divisor's sign": (_apply("mod", _i(-7, 7), _i(3, -3), kind="floor"), _i(2, -2)),
     "mod trunc takes the dividend's sign": (_apply("mod", _i(-7, 7), _i(3, -3), kind="trunc"), _i(-1, 1)),
     "cast to integers truncates": (_apply("cast", _f(-1.7, 1.7), dtype=DType.INT32), _i(-1, 1)),
+    "cast to integers keeps within their ends": (
+        _apply("cast", _f(NAN, INF, -INF, 3e9, 2147483520), dtype=DType.INT32),
+        _i(0, 2**31 - 1, -(2**31), 2**31 - 1, 2147483520),
+    ),
+    "cast to unsigned integers keeps within their ends": (
+        _apply("cast", _f(-1, 1e20, 7.9), dtype=DType.UINT64),
+        np.array([0, 2**64 - 1, 7], np.uint64),
+    ),
+    "pow of a negative integer exponent is the truncated quotient": (
+        _apply("pow", *(np.array(n, np.int64) for n in ([3, -1, -1, 1, 0, 2], [-(2**62), -3, -(2**63), -5, -1, -1]))),
+        np.array([0, -1, 1, 1, 0, 0], np.int64),
+    ),
     "cast to bool is unequal to zero": (_apply("cast", _f(0, -2), dtype=DType.BOOL), np.array([False, True])),
     "gather clamps its indices": (_apply("gather", _f(1, 2, 3), _i(-5, 1, 9), axis=0), _f(1, 2, 3)),
     "arg_reduce can prefer the last": (
