@@ -26,6 +26,8 @@ BUILD_FOLDERS = "build-*"
 """Where the toolchain works, beside the artifacts."""
 LEFTOVER_AGE = 3600.0
 """Seconds after which a partial file has no living writer."""
+UNREADABLE = "unreadable"
+"""The name of an entry that is damaged, or of another version of Cuvil: it counts and goes like any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +110,18 @@ class Cache:
             return self._try(key, use, mend=True) or self._build(key, build, use)
 
     def entries(self) -> list[Entry]:
-        """Give what is stored, last used first. Broken files are left out."""
+        """Give what is stored, last used first; of files that cannot be read, only size and use are known."""
         known = self._read_index()
         found = [entry for path in self._files() if (entry := _describe(path, known)) is not None]
         return sorted(found, key=lambda entry: -entry.used)
 
-    def remove(self, key: str) -> None:
-        """Remove an entry; processes that use it keep it until they end."""
-        with contextlib.suppress(OSError):
+    def remove(self, key: str) -> bool:
+        """Remove an entry, and tell whether it went; processes that use it keep it until they end."""
+        try:
             self._path(key).unlink()
+        except OSError:
+            return False
+        return True
 
     def collect(self, limit: int | None = None, keep: str = "") -> int:
         """Remove leftovers, then the entries unused for longest until the rest fits; give the bytes freed."""
@@ -124,10 +129,9 @@ class Cache:
         entries = self.entries()
         total, bound = sum(entry.size for entry in entries), self.limit if limit is None else limit
         for entry in reversed(entries):
-            if total <= bound:
-                break
-            if entry.key != keep:
-                self.remove(entry.key)
+            # An empty file is no artifact and never the one that a writer is at.
+            needless = total > bound or entry.size == 0
+            if needless and entry.key != keep and self.remove(entry.key):
                 total, freed = total - entry.size, freed + entry.size
         self._write_index()
         return freed
@@ -199,12 +203,19 @@ def _describe(path: Path, known: dict[str, Entry]) -> Entry | None:
     key = path.name.removesuffix(SUFFIX)
     try:
         state = path.stat()
-        former = known.get(key)
-        if former is not None and former.size == state.st_size:
-            rest = (former.name, former.model_sha256, former.target, former.precision, former.compiler)
-        else:
-            made = open_artifact(path).manifest
-            rest = (made.name, made.model_sha256, made.request.target, made.request.precision, made.compiler)
-    except (OSError, CuvilError):
+    except OSError:
         return None
+    former = known.get(key)
+    if former is not None and former.size == state.st_size and former.name != UNREADABLE:
+        rest = (former.name, former.model_sha256, former.target, former.precision, former.compiler)
+    else:
+        rest = _read(path)
     return Entry(key, state.st_size, state.st_mtime, *rest)
+
+
+def _read(path: Path) -> tuple[str, str, str, str, str]:
+    try:
+        made = open_artifact(path).manifest
+    except (OSError, CuvilError):
+        return (UNREADABLE, "", "", "", "")
+    return (made.name, made.model_sha256, made.request.target, made.request.precision, made.compiler)

@@ -235,6 +235,42 @@ def test_index_is_made_from_the_files(tmp_path: Path) -> None:
         assert json.loads(index.read_text())["entries"][KEY]["name"] == "handmade"
 
 
+@pytest.mark.parametrize("damage", [b"x" * 3_000, b"CUVIL\x00\x02\n" + bytes(500)])
+def test_damaged_files_count_and_go(tmp_path: Path, damage: bytes) -> None:
+    """A damaged file is listed with its size, goes when it is the one unused for longest, and with all others."""
+    size = len(handmade.artifact())
+    cache = Cache(tmp_path, limit=2 * size)
+    for key in ("ab" * 32, "cd" * 32):
+        cache.obtain(key, handmade.artifact, verified)
+    broken = tmp_path / "artifacts" / f"{'ab' * 32}.cuvil"
+    broken.write_bytes(damage)
+    os.utime(broken, (1, 1))
+    cache.collect()
+    (entry,) = (one for one in cache.entries() if one.key == "ab" * 32)
+    assert (entry.name, entry.size) == ("unreadable", len(damage))
+    assert cache.collect(size + len(damage) - 1) == len(damage) and not broken.exists()
+    broken.write_bytes(damage)
+    assert cache.collect(0) == size + len(damage)
+    broken.write_bytes(handmade.artifact())
+    assert [one.name for one in cache.entries()] == ["handmade"]
+
+
+def test_empty_files_go(tmp_path: Path) -> None:
+    """A file without bytes is removed by any collection, also where nothing else lies."""
+    (tmp_path / "artifacts").mkdir()
+    (tmp_path / "artifacts" / f"{KEY}.cuvil").touch()
+    assert Cache(tmp_path).collect() == 0 and not list((tmp_path / "artifacts").iterdir())
+
+
+def test_what_cannot_be_removed_frees_nothing(tmp_path: Path) -> None:
+    """A folder where an entry should be neither stops the removal of others nor counts as freed."""
+    cache = Cache(tmp_path)
+    cache.obtain(KEY, handmade.artifact, verified)
+    (tmp_path / "artifacts" / "x.cuvil").mkdir()
+    os.utime(tmp_path / "artifacts" / "x.cuvil", (1, 1))
+    assert cache.collect(0) == len(handmade.artifact())
+
+
 def test_where_the_cache_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """CUVIL_CACHE_DIR, then an absolute XDG_CACHE_HOME, then the home folder; a senseless limit is refused."""
     monkeypatch.setenv("CUVIL_CACHE_DIR", str(tmp_path))
