@@ -106,6 +106,10 @@ def _gather(composer: Composer, op: Op, indices: Indices, within: Conditions) ->
     return composer.value(data, moved, within)
 
 
+def _in_bounds(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
+    return composer.value(operand(op), indices, within)
+
+
 def _iota(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
     position = AxisIndex(indices[op.integer("axis")])
     return position if op.result.dtype is DType.INT64 else Cast(position, op.result.dtype)
@@ -145,6 +149,7 @@ EXPRESSIONS.update(
     pad=_pad,
     concat=_concat,
     gather=_gather,
+    in_bounds=_in_bounds,
     iota=_iota,
     dim_vector=_dim_vector,
 )

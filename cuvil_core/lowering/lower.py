@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from cuvil_core.ir import Graph, Op
+from cuvil_core.lowering.checks import lower_check
 from cuvil_core.lowering.convs import lower_conv
 from cuvil_core.lowering.dots import lower_dot
 from cuvil_core.lowering.folds import lower_fold
@@ -32,7 +33,7 @@ def lower(graph: Graph, decisions: Decisions, name: str = "model") -> Program:
         graph.guards,
         tuple(world.buffers.values()),
         tuple(world.kernels.values()),
-        tuple(world.launches),
+        tuple(world.statements),
         bytes(world.weights),
     )
 
@@ -50,6 +51,10 @@ def _nothing(world: World, op: Op, choice: Choice) -> None:
 def _alias(world: World, op: Op, choice: Choice) -> None:
     if not world.alias(op.result, op.operands[0]):
         lower_map(world, op)
+
+
+def _checked(world: World, op: Op, choice: Choice) -> None:
+    lower_check(world, op)
 
 
 def _map(world: World, op: Op, choice: Choice) -> None:
@@ -82,6 +87,7 @@ STRATEGIES: dict[Strategy, Builder] = {
     Strategy.CONSTANT: _nothing,
     Strategy.VIEW: _nothing,
     Strategy.ALIAS: _alias,
+    Strategy.CHECKED: _checked,
     Strategy.MAP: _map,
     Strategy.FOLD: _fold,
     Strategy.CONCAT: _concat,

@@ -8,7 +8,7 @@ from cuvil_core.lowering.fingerprint import fingerprint
 from cuvil_core.lowering.halo import zero_borders
 from cuvil_core.lowering.parameters import Parameters
 from cuvil_core.lowering.placement import Placement
-from cuvil_core.program import ALIGNMENT, Buffer, Launch, Role, ScheduledKernel
+from cuvil_core.program import ALIGNMENT, Assert, Buffer, Launch, Role, ScheduledKernel
 from cuvil_core.scheduling import LANES, PLAIN, Decisions, Layout
 from cuvil_core.scheduling.layout import starts_of
 
@@ -21,7 +21,7 @@ class World:
         self.equalities = Equalities(graph.guards)
         self.buffers: dict[str, Buffer] = {}
         self.kernels: dict[object, ScheduledKernel] = {}
-        self.launches: list[Launch] = []
+        self.statements: list[Launch | Assert] = []
         self.weights = bytearray()
         self.origin = ""
         self._producers = graph.producers()
@@ -132,7 +132,7 @@ class World:
         if known is None:
             named = Kernel(f"k{len(self.kernels)}_{kind}", kernel.buffers, body, outer)
             known = self.kernels[key] = ScheduledKernel(named, schedule)
-        self.launches.append(Launch(known.kernel.name, parameters.arguments, self.origin))
+        self.statements.append(Launch(known.kernel.name, parameters.arguments, self.origin))
 
     def _add(self, role: Role, dtype: DType, size: Dim, position: int = 0) -> Buffer:
         name = f"{role.value[0]}{position}" if role in (Role.INPUT, Role.OUTPUT) else f"{role.value[0]}{self._count}"

@@ -67,6 +67,13 @@ def _gather(operands: Types, attributes: Attributes) -> Types:
     return (TensorType(data.dtype, (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])),)
 
 
+def _in_bounds(operands: Types, attributes: Attributes) -> Types:
+    (source,) = operands
+    require(source.dtype.is_integer, "the indices must be integers")
+    require(len(attributes.dims("extent")) == 1, "extent is one extent")
+    return (source,)
+
+
 def _proved_negative(extent: Dim) -> bool:
     greatest = extent.bounds()[1]
     return greatest is not None and greatest < 0
@@ -81,4 +88,5 @@ SPECS: tuple[OpSpec, ...] = (
     OpSpec("pad", Group.MOVEMENT, 1, _pad, {"low": _DIMS, "high": _DIMS, "value": AttributeKind.PAYLOAD}),
     OpSpec("concat", Group.MOVEMENT, None, _concat, {"axis": AttributeKind.INTEGER}),
     OpSpec("gather", Group.MOVEMENT, 2, _gather, {"axis": AttributeKind.INTEGER}),
+    OpSpec("in_bounds", Group.MOVEMENT, 1, _in_bounds, {"extent": _DIMS}),
 )

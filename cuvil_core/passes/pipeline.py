@@ -15,6 +15,7 @@ from cuvil_core.passes.fuse_reductions import FuseReductions
 from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import Pass, Property, holds
+from cuvil_core.passes.prove_indices import ProveIndices
 from cuvil_core.passes.remove_dead import RemoveDead
 from cuvil_core.passes.require_extents import RequireExtents
 from cuvil_core.passes.settle_extents import SettleExtents
@@ -38,6 +39,7 @@ _SIMPLE: tuple[Pass, ...] = (
     ExpandTransposedConvs(),
     LookUpOneHots(),
     FoldConstants(),
+    ProveIndices(),
     SimplifyMovement(),
     MergeCommon(),
     RemoveDead(),
@@ -55,6 +57,7 @@ _FUSING: tuple[Pass, ...] = (
     ExpandTransposedConvs(),
     LookUpOneHots(),
     FoldConstants(),
+    ProveIndices(),
     SimplifyMovement(),
     MergeCommon(),
     FuseContractions(),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cuvil_core.errors import InputError
 from cuvil_core.ir import Dim, Op
 from cuvil_core.reference.arrays import Array, array_of, numpy_dtype
 
@@ -66,3 +67,11 @@ def gather(op: Op, data: Array, indices: Array) -> Array:
     axis = op.integer("axis")
     last = data.shape[axis] - 1
     return np.take(data, np.clip(indices.astype(np.int64), 0, last), axis=axis)
+
+
+def in_bounds(op: Op, symbols: Symbols, indices: Array) -> Array:
+    """The indices as they are; InputError where one is outside of 0 .. extent - 1."""
+    extent = op.dims("extent")[0].evaluate(symbols)
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < extent:
+        raise InputError(f"{op.provenance} needs indices in {-extent} .. {extent - 1}; pass others.")
+    return indices

@@ -46,6 +46,7 @@ REFERENCE: dict[str, Function] = {
     "pad": movement.pad,
     "concat": _with_op(movement.concat),
     "gather": _with_op(movement.gather),
+    "in_bounds": movement.in_bounds,
     "reduce": _with_op(reduction.reduce),
     "window_reduce": _with_op(reduction.window_reduce),
     "arg_reduce": _with_op(reduction.arg_reduce),

@@ -77,7 +77,7 @@ class _Chooser:
             blocked = prefers_blocked(op, self.blocked)
             choice = Choice(self._plain_strategy(op, root))
         self.choices[op] = choice
-        if choice.strategy is Strategy.VIEW:
+        if choice.strategy in (Strategy.VIEW, Strategy.CHECKED):
             self.views[op.result] = self._depth(op)
         for result in op.results:
             wanted = blocked and not (choice.strategy in (Strategy.MAP, Strategy.FOLD) and self._ends_here(result))
@@ -92,6 +92,8 @@ class _Chooser:
     def _plain_strategy(self, op: Op, root: Op | None) -> Strategy:
         if op.name == "concat":
             return Strategy.CONCAT
+        if op.name == "in_bounds":
+            return Strategy.CHECKED
         if op.name == "reshape" and self._is_alias(op):
             return Strategy.ALIAS
         if root is not None:

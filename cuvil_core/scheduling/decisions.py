@@ -18,6 +18,8 @@ class Strategy(Enum):
     """No code: readers rewrite their indices."""
     ALIAS = "alias"
     """No code: the same bytes under another shape."""
+    CHECKED = "checked"
+    """A view whose elements a kernel checks first; the call ends where one is out of bounds."""
     MAP = "map"
     FOLD = "fold"
     CONCAT = "concat"

@@ -74,6 +74,7 @@ _RULES = {
     "transpose": _transpose,
     "reduce": _reduce,
     "gather": _never,
+    "in_bounds": _never,
     "arg_reduce": _never,
     "dot": _never,
     "conv": _never,

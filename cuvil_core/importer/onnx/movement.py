@@ -170,7 +170,7 @@ def _gather(context: Context, node: Node, operands: Operands) -> Tensor:
     if indices.content is None:
         wrapped = context.binary("add", indices, context.count(extent, indices.dtype))
         picked = context.emit("select", context.number("lt", indices, 0), wrapped, indices)
-        return context.emit("gather", data, picked, axis=axis)
+        return context.emit("gather", data, context.emit("in_bounds", picked, extent=(extent,)), axis=axis)
     places = [_place(context, index, extent) for index in indices.content.ravel()]
     fixed = _fixed(places)
     if data.content is not None and fixed is not None:

@@ -20,6 +20,7 @@ from cuvil_core.passes.fuse_reductions import FuseReductions
 from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import holds
+from cuvil_core.passes.prove_indices import ProveIndices
 from cuvil_core.passes.remove_dead import RemoveDead
 from cuvil_core.passes.require_extents import RequireExtents
 from cuvil_core.passes.settle_extents import SettleExtents
@@ -40,6 +41,7 @@ PASSES: dict[str, Pass] = {
             FuseReductions(),
             LookUpOneHots(),
             MergeCommon(),
+            ProveIndices(),
             RemoveDead(),
             RequireExtents(),
             SettleExtents(),
