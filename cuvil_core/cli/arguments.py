@@ -11,6 +11,7 @@ from cuvil_core.cli.sources import DEFAULT_MAX_BYTES
 from cuvil_core.errors import InputError
 from cuvil_core.version import VERSION
 
+MOST_RUNS = 10_000_000
 EXAMPLES = """examples:
   cuvil compile model.onnx -o model.cuvil
   cuvil verify model.cuvil --model model.onnx
@@ -37,6 +38,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise Misused."""
         raise Misused(InputError(f"{message}; see `{self.prog} --help`"), self.format_usage())
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or version. Raises OSError, which argparse would hide."""
+        print(message, end="", file=file, flush=True)
 
 
 def manner_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -71,7 +76,7 @@ def _common(parser: Parser) -> None:
     group.add_argument("--json", action="store_true", help="print the result, or the error, as JSON")
     group.add_argument("--quiet", "-q", action="store_true", help="no progress")
     group.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    group.add_argument("--termination-log", type=Path, metavar="FILE", help="write how it ended as one line of JSON")
+    group.add_argument("--termination-log", type=_path, metavar="FILE", help="write how it ended as one line of JSON")
 
 
 def _fetching(parser: Parser) -> None:
@@ -81,9 +86,11 @@ def _fetching(parser: Parser) -> None:
 
 
 def _compile(parser: Parser) -> None:
-    parser.add_argument("model", help="path or URI (file, http, https, oci) of the model")
-    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help="artifact file (default: NAME.cuvil)")
-    parser.add_argument("--push", metavar="HOST/REPOSITORY", help="store the artifact in a registry instead")
+    parser.add_argument("model", type=_named, help="path or URI (file, http, https, oci) of the model")
+    parser.add_argument("--output", "-o", type=_path, metavar="FILE", help="artifact file (default: NAME.cuvil)")
+    parser.add_argument(
+        "--push", type=_named, metavar="HOST/REPOSITORY", help="store the artifact in a registry instead"
+    )
     parser.add_argument("--target", default="native", help="native or x86_64-cpu (default: native)")
     parser.add_argument("--precision", default="fp32", help="fp32_strict or fp32 (default: fp32)")
     parser.add_argument("--opt-level", type=int, metavar="N", help="0 to 3 (default: CUVIL_IR_OPT_LEVEL or 2)")
@@ -102,37 +109,39 @@ def _compile(parser: Parser) -> None:
 
 
 def _verify(parser: Parser) -> None:
-    parser.add_argument("artifact", help="file, or HOST/REPOSITORY@sha256:…")
-    parser.add_argument("--model", help="path or URI of the source model")
-    parser.add_argument("--golden", help="path or URI of an npz with inputs and outputs, instead of the model")
+    parser.add_argument("artifact", type=_named, help="file, or HOST/REPOSITORY@sha256:…")
+    parser.add_argument("--model", type=_named, help="path or URI of the source model")
+    parser.add_argument(
+        "--golden", type=_named, help="path or URI of an npz with inputs and outputs, instead of the model"
+    )
     parser.add_argument("--sha256", type=_digest, metavar="HEX", help="what the artifact file must be")
     parser.add_argument("--model-sha256", type=_digest, metavar="HEX", help="what the model file must be")
     parser.add_argument("--rtol", type=_tolerance, default=1e-3, help="relative tolerance (default: 1e-3)")
     parser.add_argument("--atol", type=_tolerance, default=1e-4, help="tolerance times magnitude (default: 1e-4)")
     parser.add_argument("--latency-limit-ms", type=_positive(float), metavar="MS", help="for the median call")
-    parser.add_argument("--baseline", metavar="ARTIFACT", help="artifact timed in turn with this one")
+    parser.add_argument("--baseline", type=_named, metavar="ARTIFACT", help="artifact timed in turn with this one")
     parser.add_argument("--max-ratio", type=_positive(float), default=1.05, help="of the baseline's time (1.05)")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write the whole report as JSON")
+    parser.add_argument("--report", type=_path, metavar="FILE", help="write the whole report as JSON")
     _timing(parser)
     _fetching(parser)
 
 
 def _timing(parser: Parser) -> None:
-    parser.add_argument("--runs", type=_positive(int), default=500, help="timed calls (default: 500)")
-    parser.add_argument("--warm-up", type=_positive(int), default=100, help="calls before (default: 100)")
+    parser.add_argument("--runs", type=_positive(int, MOST_RUNS), default=500, help="timed calls (default: 500)")
+    parser.add_argument("--warm-up", type=_positive(int, MOST_RUNS), default=100, help="calls before (default: 100)")
 
 
 def _run(parser: Parser) -> None:
-    parser.add_argument("artifact", help="file, or HOST/REPOSITORY@sha256:…")
-    parser.add_argument("--inputs", type=Path, metavar="NPZ", help="arrays named after the inputs")
-    parser.add_argument("--output", "-o", type=Path, metavar="NPZ", help="where the outputs go")
+    parser.add_argument("artifact", type=_named, help="file, or HOST/REPOSITORY@sha256:…")
+    parser.add_argument("--inputs", type=_path, metavar="NPZ", help="arrays named after the inputs")
+    parser.add_argument("--output", "-o", type=_path, metavar="NPZ", help="where the outputs go")
     parser.add_argument("--sha256", type=_digest, metavar="HEX", help="what the artifact file must be")
     _random(parser)
     _fetching(parser)
 
 
 def _random(parser: Parser) -> None:
-    parser.add_argument("--seed", type=int, default=11, help="of random inputs, where none are given (default: 11)")
+    parser.add_argument("--seed", type=_seed, default=11, help="of random inputs, where none are given (default: 11)")
     parser.add_argument(
         "--shape",
         type=_shape,
@@ -144,18 +153,18 @@ def _random(parser: Parser) -> None:
 
 
 def _bench(parser: Parser) -> None:
-    parser.add_argument("artifact", help="file, or HOST/REPOSITORY@sha256:…")
-    parser.add_argument("--model", help="source model: ONNX Runtime on it is timed in turn")
-    parser.add_argument("--baseline", metavar="ARTIFACT", help="another artifact, timed in turn")
+    parser.add_argument("artifact", type=_named, help="file, or HOST/REPOSITORY@sha256:…")
+    parser.add_argument("--model", type=_named, help="source model: ONNX Runtime on it is timed in turn")
+    parser.add_argument("--baseline", type=_named, metavar="ARTIFACT", help="another artifact, timed in turn")
     parser.add_argument("--sha256", type=_digest, metavar="HEX", help="what the artifact file must be")
-    parser.add_argument("--variant", help="force one of the artifact's instruction-set variants")
+    parser.add_argument("--variant", type=_named, help="force one of the artifact's instruction-set variants")
     _random(parser)
     _timing(parser)
     _fetching(parser)
 
 
 def _inspect(parser: Parser) -> None:
-    parser.add_argument("artifact", help="file, or HOST/REPOSITORY@sha256:…")
+    parser.add_argument("artifact", type=_named, help="file, or HOST/REPOSITORY@sha256:…")
     parser.add_argument("--sha256", type=_digest, metavar="HEX", help="what the artifact file must be")
     _fetching(parser)
 
@@ -165,14 +174,14 @@ def _doctor(parser: Parser) -> None:
 
 
 def _resolve(parser: Parser) -> None:
-    parser.add_argument("model", help="URI of the model")
+    parser.add_argument("model", type=_named, help="URI of the model")
     parser.add_argument("--sha256", type=_digest, metavar="HEX", help="what the model file must be")
     _fetching(parser)
 
 
 def _push(parser: Parser) -> None:
-    parser.add_argument("file", type=Path, help="artifact or model file")
-    parser.add_argument("repository", metavar="HOST/REPOSITORY[:TAG]", help="where it goes")
+    parser.add_argument("file", type=_path, help="artifact or model file")
+    parser.add_argument("repository", type=_named, metavar="HOST/REPOSITORY[:TAG]", help="where it goes")
     _fetching(parser)
 
 
@@ -200,12 +209,41 @@ COMMANDS: tuple[tuple[str, str, Callable[[Parser], None]], ...] = (
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        raw = json.loads(text)
+        raw = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as fault:
         raise argparse.ArgumentTypeError(f"{text!r} is not JSON: {fault}") from fault
     if not isinstance(raw, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
     return raw
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands in it twice")
+    return found
+
+
+def _named(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("the path or name is empty; write one")
+    return text
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty; name a file")
+    return Path(text)
+
+
+def _seed(text: str) -> int:
+    try:
+        seed = int(text)
+    except ValueError as fault:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from fault
+    if seed < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is below 0")
+    return seed
 
 
 def _digest(text: str) -> str:
@@ -222,7 +260,7 @@ def _tolerance(text: str) -> float:
     return value
 
 
-def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+def _positive(kind: Callable[[str], Any], most: float = math.inf) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
             value = kind(text)
@@ -230,6 +268,8 @@ def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(f"{text!r} is no number") from fault
         if not 0 < value < math.inf:
             raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+        if value > most:
+            raise argparse.ArgumentTypeError(f"{text!r} is above {most}")
         return value
 
     return read

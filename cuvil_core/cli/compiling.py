@@ -9,10 +9,12 @@ from typing import Any
 from cuvil_core.artifact import Artifact, publish
 from cuvil_core.cache import Cache, Obtained, cache_key
 from cuvil_core.cli.console import Console, Progress, Result, size_text
-from cuvil_core.cli.sources import check_output, local_model
+from cuvil_core.cli.outputs import check_output, same_file
+from cuvil_core.cli.sources import local_model
 from cuvil_core.contract import CompileRequest, Manifest
+from cuvil_core.errors import InputError
 from cuvil_core.fetching import parse_repository, push_artifact
-from cuvil_core.front import build, compiler_identity, cure, make_request, model_digest
+from cuvil_core.front import build, compiler_identity, cure, digest_and_data, make_request
 from cuvil_core.runtime import cpu_features
 
 MAX_FACTS = 24
@@ -22,21 +24,23 @@ MAX_FACTS = 24
 def compile_command(given: argparse.Namespace, console: Console) -> Result:
     """Compile; equal requests are answered from the cache."""
     request = make_request(given.target, given.precision, given.input, given.opt_level, given.format)
-    if given.push:
+    if given.push is not None:
+        if given.output is not None:
+            raise InputError("--push and --output were both passed; an artifact goes to one place at a time")
         parse_repository(given.push)
     started = time.perf_counter()
     with local_model(given.model, given, given.sha256) as path, console.progress(f"compile {path.name}") as progress:
-        output = given.output or Path(f"{path.stem}.cuvil")
-        if not given.push:
-            check_output(output)
-        got = _obtain(path, request, given.no_cache, progress)
+        output = given.output or _named_after(path)
+        if given.push is None:
+            check_output(output, [path])
+        got = _obtain(path, request, given, output, progress)
     artifact, note = got.value, cure(got.note)
     if note:
         console.say(f"note: {note}")
     seconds = time.perf_counter() - started
     made = artifact.manifest
     facts = numbers(made)
-    if given.push:
+    if given.push is not None:
         stored = push_artifact(artifact, given.push, insecure=given.insecure_registry)
         return Result(stored.reference, asdict(stored) | {"facts": facts})
     publish(artifact.data, output)
@@ -55,10 +59,20 @@ def numbers(manifest: Manifest) -> dict[str, Any]:
     return dict(list(plain.items())[:MAX_FACTS])
 
 
-def _obtain(path: Path, request: CompileRequest, no_cache: bool, progress: Progress) -> Obtained[Artifact]:
-    key = cache_key(model_digest(path), request, compiler_identity(), cpu_features())
+def _named_after(model: Path) -> Path:
+    own = Path(f"{model.stem}.cuvil")
+    return Path(f"{model.name}.cuvil") if same_file(own, model) else own
+
+
+def _obtain(
+    path: Path, request: CompileRequest, given: argparse.Namespace, output: Path, progress: Progress
+) -> Obtained[Artifact]:
+    digest, data = digest_and_data(path)
+    if given.push is None:
+        check_output(output, data)
+    key = cache_key(digest, request, compiler_identity(), cpu_features())
     cache = Cache()
-    if no_cache:
+    if given.no_cache:
         cache.remove(key)
     return cache.obtain(key, lambda: build(path, request, progress), _checked)
 

@@ -2,17 +2,17 @@
 
 import argparse
 import contextlib
-import os
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from cuvil_core.cli.arguments import Misused, build_parser, manner_of
-from cuvil_core.cli.console import Console, Failed, Result
+from cuvil_core.cli.console import Console, Failed, Result, plain, silence, unwritable
+from cuvil_core.cli.outputs import check_outputs, may_hold_outcome
 from cuvil_core.contract import ExitCode, Outcome
 from cuvil_core.errors import CuvilError, InternalError, SizeError
 
@@ -26,9 +26,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = build_parser().parse_args(arguments)
     except Misused as fault:
         return _misused(manner_of(arguments), fault)
-    console = Console(as_json=given.json, quiet=given.quiet)
+    except SystemExit:  # after --help and --version
+        return int(ExitCode.OK)
+    except BrokenPipeError:
+        silence(sys.stdout)
+        return int(ExitCode.OK)
+    except OSError as fault:
+        silence(sys.stdout)
+        return _fail(manner_of(arguments), Console(), unwritable(fault))
+    return _run(given, Console(as_json=given.json, quiet=given.quiet))
+
+
+def _run(given: argparse.Namespace, console: Console) -> int:
     try:
         with _ended_by_sigterm():
+            check_outputs(given)
             result = command_of(given.command)(given, console)
         console.show(result)
         _leave(given.termination_log, Outcome(ExitCode.OK, "Completed", _first_line(result.text), result.data))
@@ -44,8 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.say("cuvil: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away, as `| head` does: nothing more can be said, and Python must not try at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader went away, as `| head` does: nothing more can be said.
+        silence(console.out)
         return int(ExitCode.OK)
     except MemoryError as fault:
         return _fail(given, console, _from(SizeError("this machine's memory is too small; give it more"), fault))
@@ -106,28 +118,27 @@ def command_of(name: str) -> Command:
 def _misused(given: argparse.Namespace, fault: Misused) -> int:
     console = Console(as_json=given.json)
     if not given.json:
-        print(fault.usage, end="", file=console.err)
+        console.tell(fault.usage.rstrip("\n"))
     return _fail(given, console, fault.fault)
 
 
 def _fail(given: argparse.Namespace, console: Console, fault: CuvilError, found: Result | None = None) -> int:
     outcome = Outcome(fault.code, fault.reason, str(fault), found.data if found else {})
     if given.debug:
-        traceback.print_exception(fault, file=console.err)
-    if given.json:
-        console.show(Result("", asdict(outcome)))
-    else:
-        if found is not None:
-            console.show(found)
-        print(f"cuvil: {fault.reason}: {fault}", file=console.err, flush=True)
+        console.tell("".join(traceback.format_exception(fault)).rstrip("\n"))
+    if found is not None and not given.json:
+        console.offer(found)
+    if not given.json or not console.offer(Result("", asdict(outcome))):
+        console.tell(f"cuvil: {fault.reason}: {fault}")
     _leave(given.termination_log, outcome)
     return int(fault.code)
 
 
 def _leave(path: Path | None, outcome: Outcome) -> None:
-    if path is not None:
+    if path is not None and may_hold_outcome(path):
+        clean = replace(outcome, message=plain(outcome.message), result=plain(outcome.result))
         with contextlib.suppress(OSError):
-            path.write_text(outcome.to_json(), encoding="utf-8")
+            path.write_text(clean.to_json(), encoding="utf-8")
 
 
 def _from(error: CuvilError, cause: BaseException) -> CuvilError:

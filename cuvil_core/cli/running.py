@@ -10,17 +10,19 @@ from numpy.typing import NDArray
 from cuvil_core.artifact import publish
 from cuvil_core.cli.console import Console, Result, table
 from cuvil_core.cli.examples import random_inputs, read_inputs
-from cuvil_core.cli.sources import check_output, local_artifact
+from cuvil_core.cli.sources import local_artifact
 from cuvil_core.runtime import load
 
 
 def run_command(given: argparse.Namespace, console: Console) -> Result:
     """Run an artifact once; show its outputs in short, or write them."""
-    if given.output is not None:
-        check_output(given.output)
     with local_artifact(given.artifact, given, given.sha256) as path:
         module = load(path, limit=given.max_bytes)
-        inputs = read_inputs(given.inputs) if given.inputs is not None else random_inputs(module, given)
+        inputs = (
+            read_inputs(given.inputs, module.signature.inputs)
+            if given.inputs is not None
+            else random_inputs(module, given)
+        )
         outputs = module.run(inputs)
     if given.output is not None:
         packed = io.BytesIO()

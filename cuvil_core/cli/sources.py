@@ -1,6 +1,6 @@
 """Where commands get models and artifacts from: a path, a URI, a reference."""
 
-import os
+import errno
 import tempfile
 import urllib.parse
 from argparse import Namespace
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 
-from cuvil_core.errors import DigestError, InputError, MissingError, SizeError
-from cuvil_core.fetching import fetch, pull_artifact
+from cuvil_core.errors import DigestError, MissingError, SizeError
+from cuvil_core.fetching import check_url, fetch, pull_artifact
 
 DEFAULT_MAX_BYTES = 8 << 30
 
@@ -26,6 +26,7 @@ def local_model(text: str, given: Namespace, sha256: str | None) -> Iterator[Pat
     if not is_uri(text):
         yield check_file(Path(text), given.max_bytes, sha256)
         return
+    check_url(text)
     with tempfile.TemporaryDirectory(prefix="cuvil-") as folder:
         path = Path(folder) / _name(text)
         fetch(text, path, max_bytes=given.max_bytes, sha256=sha256, insecure=given.insecure_registry)
@@ -35,7 +36,7 @@ def local_model(text: str, given: Namespace, sha256: str | None) -> Iterator[Pat
 @contextmanager
 def local_artifact(text: str, given: Namespace, sha256: str | None) -> Iterator[Path]:
     """Lend an artifact as a file: a path that exists, a file URI, or what a registry holds."""
-    if text.startswith("file://") or Path(text).exists():
+    if text.startswith("file://") or _there(Path(text)):
         with local_model(text, given, sha256) as path:
             yield path
         return
@@ -45,6 +46,15 @@ def local_artifact(text: str, given: Namespace, sha256: str | None) -> Iterator[
         path = Path(folder) / "artifact.cuvil"
         pull_artifact(text, path, sha256=sha256, max_bytes=given.max_bytes, insecure=given.insecure_registry)
         yield path
+
+
+def _there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as fault:
+        if fault.errno == errno.ENAMETOOLONG:  # a reference may be longer than a file's name
+            return False
+        raise MissingError(f"{path} cannot be read: {fault.strerror}; name a file") from fault
 
 
 def check_file(path: Path, max_bytes: int, sha256: str | None) -> Path:
@@ -62,18 +72,6 @@ def check_file(path: Path, max_bytes: int, sha256: str | None) -> Path:
                 raise DigestError(f"{path} has sha256 {found}, wanted {sha256}; correct the digest or the file")
     except OSError as fault:
         raise MissingError(f"{path} cannot be read: {fault.strerror}; name a file") from fault
-    return path
-
-
-def check_output(path: Path) -> Path:
-    """Give a path that can be written, asked before work whose result would be lost; raises InputError."""
-    folder = path.parent
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it")
-    if not folder.is_dir():
-        raise InputError(f"{folder} is no folder here, so {path.name} cannot be written there; make it or name another")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{folder} cannot be written by this user; name another folder for {path.name}")
     return path
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cuvil_core.artifact import publish
 from cuvil_core.cli.console import Console, Failed, Result, size_text, table
-from cuvil_core.cli.sources import check_output, check_source, local_artifact, local_model
+from cuvil_core.cli.sources import check_source, local_artifact, local_model
 from cuvil_core.contract import OutputError, ValidationReport
 from cuvil_core.errors import AccuracyError, InputError, SpeedError
 from cuvil_core.runtime import CuvilModule, load, thread_count
@@ -18,8 +18,6 @@ def verify_command(given: argparse.Namespace, console: Console) -> Result:
     """Compare an artifact with its source model or a golden file, time it, weigh it."""
     if given.model is None and given.golden is None:
         raise InputError("nothing to compare with was named; pass --model or --golden")
-    if given.report is not None:
-        check_output(given.report)
     limits = Limits(given.rtol, given.atol, given.latency_limit_ms, given.max_ratio, given.runs, given.warm_up)
     with contextlib.ExitStack() as stack:
         module = _load(stack, given.artifact, given, given.sha256)
