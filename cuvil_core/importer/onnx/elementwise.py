@@ -190,9 +190,17 @@ def _modular(base: DType, exponent: Tensor) -> DType:
 def _mod(context: Context, node: Node, operands: Operands) -> Tensor:
     a, b = all_of(node, operands)
     kind = "trunc" if node.flag("fmod", False) else "floor"
-    if kind == "floor" and a.dtype.is_float:
-        raise node.broken("fmod must be 1 for floats")
-    return context.binary("mod", a, b, kind=kind)
+    if kind == "floor" and a.dtype.is_float and node.opset < 28:
+        raise node.broken("fmod must be 1 for floats before opset 28")
+    rest = context.binary("mod", a, b, kind=kind)
+    return _signed_zero(context, rest, b) if kind == "floor" and a.dtype.is_float else rest
+
+
+def _signed_zero(context: Context, x: Tensor, like: Tensor) -> Tensor:
+    """x with its zeros signed as `like` is."""
+    negative = context.number("lt", context.stretch(like, x.shape), 0)
+    zero = context.emit("select", negative, context.like(x, -0.0), context.like(x, 0.0))
+    return context.emit("select", context.number("eq", x, 0), zero, x)
 
 
 def _cast(context: Context, node: Node, operands: Operands) -> Tensor:

@@ -64,6 +64,8 @@ def opsets(model: onnx.ModelProto) -> dict[str, int]:
             raise ModelError(f"The model imports two opsets of domain {domain!r}; export it again.")
         found[domain] = entry.version
     version = found.get("")
+    if version is None and found:
+        raise UnsupportedOpError(f"The model uses ops of {', '.join(found)} alone, which Cuvil does not compile.")
     if version is None:
         raise ModelError("The model does not say which ONNX opset it uses; export it again.")
     if not OLDEST_OPSET <= version <= NEWEST_OPSET:

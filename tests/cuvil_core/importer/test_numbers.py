@@ -221,3 +221,14 @@ def test_linear_resizing_of_integers_is_refused() -> None:
     """Its weights are fractions, which a cast to the input's dtype would make 0."""
     with pytest.raises(UnsupportedOpError, match="linear resizing of uint8"):
         _answer("Resize", np.array([0, 10], np.uint8), None, _f32([2.5]), mode="linear")
+
+
+def test_a_float_modulus_takes_the_sign_of_the_divisor() -> None:
+    """Since opset 28 fmod may be 0 on floats: the result, a zero too, has the divisor's sign."""
+    x, y = _f32([-4, 7, 0, -0.0, -3, INF, 1]), _f32([3, -4, -2, 2, INF, 2, 0])
+    got = _answer("Mod", x, y, opset=28)
+    want = [2, -1, -0.0, 0.0, INF, NAN, NAN]
+    np.testing.assert_array_equal(got, want)
+    assert np.signbit(got[:4]).tolist() == [False, True, True, False]
+    with pytest.raises(ModelError, match="before opset 28"):
+        _answer("Mod", x, y, opset=27)
