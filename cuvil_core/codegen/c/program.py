@@ -84,7 +84,10 @@ def _profile(program: Program) -> str:
 
 
 def _expects(program: Program, ranges: Ranges) -> str:
-    symbols = {name: ranges.get(name, (1, None)) for name in program.symbols}
+    symbols = {}
+    for name in program.symbols:
+        least, greatest = ranges.get(name, (1, None))
+        symbols[name] = (max(1, least), greatest)
     text = signature_text(symbols, map(_spec, program.inputs), map(_spec, program.outputs))
     ends = [one.position + (one.bytes.constant or 0) for one in program.of_role(Role.WEIGHT)]
     # The text is printable ASCII, so JSON's quoting is C's, but for trigraphs.

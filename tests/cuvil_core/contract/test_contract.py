@@ -106,3 +106,22 @@ def test_report_round_trip() -> None:
     assert report.passed
     assert not replace(report, outputs=(OutputError("y", 1.0, 1.0, False),)).passed
     assert not replace(report, latency=LatencyReport(9.0, 9.0, 500, within=False)).passed
+
+
+def test_signatures_differ_where_anything_differs() -> None:
+    """Each name, dtype, extent, order and bound changes the text, which is one line of ASCII."""
+    from cuvil_core.contract import signature_text
+
+    x, z = TensorSpec("x", "float32", ("N", 3)), TensorSpec("ü\n", "float32", ("N",))
+    open_, bound = {"N": (1, None)}, {"N": (1, 8)}
+    texts = [
+        signature_text(open_, (x, z), ()),
+        signature_text(open_, (z, x), ()),
+        signature_text(open_, (x,), (z,)),
+        signature_text(bound, (x, z), ()),
+        signature_text({**open_, "M": (1, None)}, (x, z), ()),
+        signature_text(open_, (replace(x, dtype="int32"), z), ()),
+        signature_text(open_, (replace(x, shape=("N", "3")), z), ()),
+    ]
+    assert len(set(texts)) == len(texts)
+    assert all(text.isascii() and "\n" not in text for text in texts)

@@ -64,6 +64,21 @@ def test_names_of_any_kind_reach_the_code() -> None:
     assert line.isascii() and "??" not in line
 
 
+def test_odd_names_survive_the_c_compiler() -> None:
+    """A model whose input has quotes, backslashes and a trigraph in its name compiles, loads and answers."""
+    from onnx import TensorProto, helper
+
+    from cuvil_core.compile import compile_model
+    from cuvil_core.contract import CompileRequest
+
+    name = 'x"\\??/%s ü'
+    x, y = (helper.make_tensor_value_info(one, TensorProto.FLOAT, ["N", 3]) for one in (name, "y"))
+    graph = helper.make_graph([helper.make_node("Relu", [name], ["y"])], "odd", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    loaded = load(compile_model(model.SerializeToString(), CompileRequest()))
+    np.testing.assert_array_equal(loaded.run({name: rows(2)})["y"], np.maximum(rows(2), 0))
+
+
 HOSTILE_FACTS: dict[str, dict[str, Any]] = {
     "bounds as text": {"bounds": {"N": "x"}},
     "bounds as a number": {"bounds": {"N": float("nan")}},
