@@ -84,7 +84,7 @@ def _fixed_range(
     else:
         steps = (last - first) / step
         count = max(0, math.ceil(steps)) if math.isfinite(steps) else MAX_EXTENT + 1
-    if isinstance(first, int) and isinstance(step, int) and count <= MAX_CONTENT:
+    if dtype.is_integer and isinstance(first, int) and isinstance(step, int) and count <= MAX_CONTENT:
         values = [first + at * step for at in range(count)]
         return Tensor.of_content(dtype, to_content(values, (count,)))
     return _counted(context, dtype, Dim.of(count), first, step)
