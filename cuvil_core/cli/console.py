@@ -67,6 +67,14 @@ class Console:
         with suppress(OSError):
             print(sentence, file=self.err, flush=True)
 
+    def settle(self) -> None:
+        """Give up what standard output did not take."""
+        try:
+            if self.out is not None:
+                self.out.flush()
+        except (OSError, ValueError):
+            silence(self.out)
+
     def _write(self, text: str) -> None:
         try:
             print(_writable(text, self.out), file=self.out, flush=True)

@@ -34,7 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as fault:
         silence(sys.stdout)
         return _fail(manner_of(arguments), Console(), unwritable(fault))
-    return _run(given, Console(as_json=given.json, quiet=given.quiet))
+    console = Console(as_json=given.json, quiet=given.quiet)
+    try:
+        return _run(given, console)
+    finally:
+        console.settle()
 
 
 def _run(given: argparse.Namespace, console: Console) -> int:

@@ -18,12 +18,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache and a working folder of the test's own, with a model, an artifact, inputs and a pipe."""
-    monkeypatch.setenv("CUVIL_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    Path("a.cuvil").write_bytes(handmade.artifact())
-    Path("m.onnx").write_bytes(handmade.model())
+def more_files(own_folders: Path) -> None:
+    """Inputs, a model with external data, a link and a pipe."""
     # Bytes that look like an entry for external data: the file they name is a part of the model.
     Path("large.onnx").write_bytes(handmade.model() + b"\xfa\x7f\x11\x0a\x08location\x12\x05w.bin")
     Path("w.bin").write_bytes(b"weights")
