@@ -47,11 +47,13 @@ def random_inputs(module: CuvilModule, given: argparse.Namespace) -> dict[str, A
 def read_inputs(path: Path, specs: Sequence[TensorSpec]) -> dict[str, Array]:
     """Read an npz of plain arrays, or an npy where the model has one input; raises MissingError, InputError."""
     try:
-        with open(path, "rb") as file:
+        file = open(path, "rb")  # noqa: SIM115  # closed below: its own errors are told apart from those of its content
+    except OSError as fault:
+        raise MissingError(f"{path} cannot be read: {fault.strerror}; name an npz file") from fault
+    try:
+        with file:
             loaded = np.load(file, allow_pickle=False)
             arrays = loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
-    except OSError as fault:
-        raise MissingError(f"{path} cannot be read: {fault.strerror or fault}; name an npz file") from fault
     except MemoryError:
         raise
     except Exception as fault:  # NumPy and zipfile raise a dozen kinds for broken files
