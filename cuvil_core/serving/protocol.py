@@ -282,7 +282,11 @@ def _read_outputs(raw: object, binary: bool) -> tuple[Wanted, ...] | None:
         return None
     if not isinstance(raw, list):
         raise InputError("'outputs' must be a list")
-    return tuple(_read_output(index, _object(one, f"output {index}"), binary) for index, one in enumerate(raw))
+    wanted = tuple(_read_output(index, _object(one, f"output {index}"), binary) for index, one in enumerate(raw))
+    if len({one.name for one in wanted}) != len(wanted):
+        # Else a small request could ask for one large output a million times.
+        raise InputError("'outputs' names an output twice: name each once")
+    return wanted
 
 
 def _read_output(index: int, entry: dict[str, Any], binary: bool) -> Wanted:

@@ -14,6 +14,7 @@ import pytest
 
 import handmade
 import serving_process
+from cuvil_core.artifact import pack
 
 MODEL = "/v2/models/tiny"
 GOOD = json.dumps({"inputs": [{"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}]}).encode()
@@ -85,6 +86,30 @@ def test_bombs_do_not_hold_up_the_probes(server: serving_process.Server) -> None
     assert max(took, default=0.0) < 1
 
 
+def test_sizes_beyond_the_memory_are_the_clients_fault(tmp_path: Path) -> None:
+    """A request whose sizes make a call that fits no memory is 413 with a sentence, and the server lives on."""
+    huge = handmade.SOURCE.replace("*arena_bytes = n * 12;", "*arena_bytes = n == 50 ? (int64_t)1 << 45 : n * 12;")
+    packed = pack(handmade.manifest(), {"x86_64-avx2": handmade.library(source=huge)}, handmade.WEIGHTS.tobytes())
+    (tmp_path / "a.cuvil").write_bytes(packed)
+    large = GOOD.replace(b"[1, 3]", b"[50, 3]").replace(b"[1, 2, 3]", json.dumps([1] * 150).encode())
+    with serving_process.running(tmp_path, serving_process.settings_for(tmp_path / "a.cuvil")) as server:
+        status, sentence = post(server, large)
+        assert status == 413 and "N = 50 takes" in sentence and "smaller inputs" in sentence
+        assert post(server, GOOD)[0] == 200
+        assert server.metric("cuvil_requests_total", outcome="client_error") == 1
+        assert server.metric("cuvil_requests_total", outcome="error") == 0
+
+
+def test_a_model_that_fits_no_memory_does_not_become_ready(tmp_path: Path) -> None:
+    """Where no size of the warm-up fits the memory, the server ends with 14 and one sentence."""
+    huge = handmade.SOURCE.replace("*arena_bytes = n * 12;", "*arena_bytes = (int64_t)1 << 45;")
+    packed = pack(handmade.manifest(), {"x86_64-avx2": handmade.library(source=huge)}, handmade.WEIGHTS.tobytes())
+    (tmp_path / "a.cuvil").write_bytes(packed)
+    server = serving_process.start(tmp_path, serving_process.settings_for(tmp_path / "a.cuvil"))
+    assert server.process.wait(20) == 14
+    assert "this process can have" in serving_process.log_lines(server)[-1]["message"]
+
+
 def test_body_limit(tmp_path: Path) -> None:
     """A body over the limit, also one that is small while packed, is 413 and the server lives on."""
     (tmp_path / "a.cuvil").write_bytes(handmade.artifact())
@@ -106,6 +131,19 @@ def test_clients_that_break_off_leave_no_trace(server: serving_process.Server) -
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(raw)
     assert post(server, GOOD)[0] == 200
+
+
+def test_a_pipe_is_no_artifact(tmp_path: Path) -> None:
+    """A pipe in the artifact's place ends the server with 16 at once; an ordinary open would wait for ever."""
+    import os
+
+    (tmp_path / "a.cuvil").write_bytes(b"x")
+    settings = serving_process.settings_for(tmp_path / "a.cuvil")
+    (tmp_path / "a.cuvil").unlink()
+    os.mkfifo(tmp_path / "a.cuvil")
+    server = serving_process.start(tmp_path, settings)
+    assert server.process.wait(20) == 16
+    assert "no plain file" in serving_process.log_lines(server)[-1]["message"]
 
 
 def test_broken_http_leaves_one_line(tmp_path: Path) -> None:

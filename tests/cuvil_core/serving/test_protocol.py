@@ -96,6 +96,7 @@ REFUSED: dict[str, tuple[bytes, str | None, str]] = {
         None,
         "classification",
     ),
+    "output twice": (b'{"inputs": [], "outputs": [{"name": "y"}, {"name": "y"}]}', None, "names an output twice"),
     "id": (b'{"inputs": [], "id": 3}', None, "'id'"),
 }
 
