@@ -19,7 +19,7 @@ from cuvil_core.codegen.c import emit_program
 from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
 from cuvil_core.errors import TargetError, UnsupportedOpError
 from cuvil_core.importer import onnx as onnx_importer
-from cuvil_core.ir import Dim, DType, Graph, Op, Relation, SymbolRange
+from cuvil_core.ir import Dim, DType, Equalities, Graph, Op, Relation, SymbolRange
 from cuvil_core.lowering import lower
 from cuvil_core.ops import Group, spec_of
 from cuvil_core.passes import run as run_passes
@@ -184,8 +184,10 @@ def arena_bytes(program: Program, symbols: Mapping[str, int]) -> int:
 
 
 def _least(graph: Graph) -> dict[str, int]:
-    """The least extent of every symbol by its range and by guards such as 7 <= H."""
-    found = {symbol.name: symbol.least for symbol in graph.symbols}
+    """The least extent of every symbol by its range and by guards such as 7 <= H and K == 16."""
+    equalities = Equalities(graph.guards)
+    known = {symbol.name: equalities.canonical(Dim.symbol(symbol.name)).constant for symbol in graph.symbols}
+    found = {symbol.name: known[symbol.name] or symbol.least for symbol in graph.symbols}
     for guard in graph.guards:
         name, least = str(guard.right), guard.left.constant
         if guard.relation is Relation.AT_MOST and name in found and least is not None:

@@ -31,12 +31,14 @@ def random_inputs(module: CuvilModule, given: argparse.Namespace) -> dict[str, A
                 f"--shape gives {spec.name!r} {len(stated[spec.name])} extents; the model takes {module.signature}"
             )
     fault: InputError | None = None
-    for choice in size_choices(specs, module.symbols) if module.symbols else iter([{}]):
+    sizes = size_choices(specs, module.symbols) if module.symbols else iter([{}])
+    # Where indices are among the inputs the model may refuse large integers: then smaller ones are drawn.
+    for choice, style in ((choice, style) for choice in sizes for style in STYLES):
         shapes = shapes_at(specs, choice) | stated
         try:
             # Before anything is drawn: shapes that fit no memory would fill it first.
             module.check_shapes(shapes)
-            inputs = draw(specs, shapes, STYLES[0], given.seed)
+            inputs = draw(specs, shapes, style, given.seed)
             module.run(inputs)
             return inputs
         except InputError as refused:

@@ -51,7 +51,8 @@ def _known_symbol(zero: Dim) -> list[Dim] | None:
     if len(monomial) != 1 or not isinstance(monomial[0], Symbol) or any(atoms for atoms, _ in others):
         return None
     number = sum(one for _, one in others)
-    return None if number % coefficient else [Dim.of(-number // coefficient), Dim.symbol(monomial[0].name)]
+    value, rest = divmod(-number, coefficient)
+    return None if rest or value < 1 else [Dim.of(value), Dim.symbol(monomial[0].name)]
 
 
 def _rewrite(dim: Dim, longer: Dim, shorter: Dim) -> Dim:

@@ -23,12 +23,23 @@ class RequireExtents:
 
         Two negative extents have a positive product, so a check of sizes alone would let them through.
         """
+        for guard in graph.guards:
+            _refuse_impossible(guard, graph)
         needs = _Needs(graph)
         for op in graph.ops:
             for least, extent in _wanted(op):
                 needs.want(least, extent, op.provenance)
         guards = tuple(needs.guards())
         return PassResult(replace(graph, guards=(*graph.guards, *guards)), bool(guards))
+
+
+def _refuse_impossible(guard: Guard, graph: Graph) -> None:
+    """ModelError for a guard that no allowed extents fulfil: each call would be refused."""
+    least, greatest = (guard.right - guard.left).bounds(graph.ranges)
+    below = greatest is not None and greatest < 0
+    above = guard.relation is Relation.EQUAL and least is not None and least > 0
+    if below or above:
+        raise ModelError(f"{guard.provenance} needs {guard}, which no allowed shape fulfils; correct model or bounds.")
 
 
 def _wanted(op: Op) -> Iterator[tuple[int, Dim]]:

@@ -144,3 +144,13 @@ def test_an_empty_axis_has_no_extreme(tmp_path: Path) -> None:
     none = make.op("slice", x, starts=(0, 0), sizes=(0, 4), steps=(1, 1))
     with pytest.raises(ModelError, match="empty axis"):
         make.op("arg_reduce", none, kind="max", axis=0, select_last=False)
+
+
+def test_a_guard_that_nothing_fulfils_is_an_error_of_the_model() -> None:
+    """Extents that would have to be negative or beyond their bounds are told when the model is compiled."""
+    for wanted, offset in ((4, 8), (7, 7)):
+        make = Maker()
+        x = make.input("x", "C", 2)
+        make.builder.guard(x.shape[0] + offset, wanted, Relation.EQUAL)
+        with pytest.raises(ModelError, match=f"C \\+ {offset} == {wanted}, which no allowed shape fulfils"):
+            passes.run(make.done(make.op("exp", x)), 2)
