@@ -165,9 +165,9 @@ class Service:
                 return _failure(400, str(fault))
             case TooLargeError() | web.HTTPRequestEntityTooLarge():
                 return _failure(413, f"the body is larger than the allowed {self.body_limit} bytes; send smaller ones")
-            case SizeError():
+            case SizeError() if not self._sizes_are_promised:
                 return _failure(413, str(fault))
-            case MemoryError():
+            case MemoryError() if not self._sizes_are_promised:
                 return _failure(413, "the request takes more memory than this server has; send smaller inputs")
             case UnknownCodingError():
                 return _failure(415, str(fault))
@@ -176,6 +176,14 @@ class Service:
             case web.HTTPException() | ConnectionError() | web.RequestPayloadError():
                 return _failure(400, f"the body cannot be read: {fault}")
         return None
+
+    @property
+    def _sizes_are_promised(self) -> bool:
+        """Whether every extent has an upper bound: then a size that is taken and fits no memory is this server's fault.
+
+        Counted so, a version whose pods have too little memory is rolled back.
+        """
+        return self.module is not None and all(most is not None for _, most in self.module.symbols.values())
 
     def _own_fault(self, fault: Exception) -> web.Response:
         if isinstance(fault, CuvilError):

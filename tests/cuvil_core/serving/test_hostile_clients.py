@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,18 +87,22 @@ def test_bombs_do_not_hold_up_the_probes(server: serving_process.Server) -> None
     assert max(took, default=0.0) < 1
 
 
-def test_sizes_beyond_the_memory_are_the_clients_fault(tmp_path: Path) -> None:
-    """A request whose sizes make a call that fits no memory is 413 with a sentence, and the server lives on."""
+@pytest.mark.parametrize(
+    "facts, wanted, counted", [({}, 413, "client_error"), ({"bounds": {"N": [1, 100]}}, 500, "error")]
+)
+def test_sizes_beyond_the_memory(tmp_path: Path, facts: dict[str, Any], wanted: int, counted: str) -> None:
+    """A size that fits no memory is the client's fault, but the server's where the model's bounds promise that size."""
     huge = handmade.SOURCE.replace("*arena_bytes = n * 12;", "*arena_bytes = n == 50 ? (int64_t)1 << 45 : n * 12;")
-    packed = pack(handmade.manifest(), {"x86_64-avx2": handmade.library(source=huge)}, handmade.WEIGHTS.tobytes())
+    made = handmade.manifest(**facts)
+    packed = pack(made, {"x86_64-avx2": handmade.library(source=huge, made=made)}, handmade.WEIGHTS.tobytes())
     (tmp_path / "a.cuvil").write_bytes(packed)
     large = GOOD.replace(b"[1, 3]", b"[50, 3]").replace(b"[1, 2, 3]", json.dumps([1] * 150).encode())
     with serving_process.running(tmp_path, serving_process.settings_for(tmp_path / "a.cuvil")) as server:
         status, sentence = post(server, large)
-        assert status == 413 and "N = 50 takes" in sentence and "smaller inputs" in sentence
+        assert status == wanted and "N = 50 takes" in sentence and "smaller inputs" in sentence
         assert post(server, GOOD)[0] == 200
-        assert server.metric("cuvil_requests_total", outcome="client_error") == 1
-        assert server.metric("cuvil_requests_total", outcome="error") == 0
+        told = {one: server.metric("cuvil_requests_total", outcome=one) for one in ("client_error", "error")}
+        assert told == {"client_error": 0, "error": 0} | {counted: 1}
 
 
 def test_a_model_that_fits_no_memory_does_not_become_ready(tmp_path: Path) -> None:
