@@ -12,7 +12,7 @@ from cuvil_core.lowering import lower
 from cuvil_core.scheduling import Isa, Machine, choose
 from graph_checks import Maker, check
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 """C compilers take their time on a busy machine."""
 BINDINGS = ({"N": 1, "H": 6}, {"N": 2, "H": 11})
 

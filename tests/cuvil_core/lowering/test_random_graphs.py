@@ -13,7 +13,7 @@ from cuvil_core.ir import Graph
 from graph_checks import assert_same, interpreted, module_of, random_inputs, variants
 from random_graphs import Grower
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 """C compilers take their time on a busy machine."""
 LARGEST = 200_000
 """Elements of an output beyond which the slow interpreters take too long."""

@@ -12,7 +12,7 @@ from cuvil_core.program import print_program
 from cuvil_core.scheduling import Isa, Machine, choose
 from graph_checks import Maker, check
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 """A walk of every path would never end; the C compilers take seconds."""
 STEPS = 60
 

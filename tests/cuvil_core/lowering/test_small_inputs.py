@@ -11,7 +11,7 @@ from cuvil_core.errors import InputError, ModelError
 from cuvil_core.ir import Graph, Relation, SymbolRange, Value
 from graph_checks import Maker, check, interpreted, module_of, random_inputs, variants
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 """C compilers take their time on a busy machine."""
 
 

@@ -80,7 +80,9 @@ def test_the_time_limit_holds() -> None:
 
 
 @pytest.mark.parametrize("ended_by", ["a signal", "the time limit"])
-def test_no_process_outlives_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended_by: str) -> None:
+def test_no_process_outlives_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, ended_by: str
+) -> None:
     """The compiler and what it started are gone when a build is interrupted or out of time."""
     pipe, program = tmp_path / "pipe", tmp_path / "slow"
     os.mkfifo(pipe)
@@ -98,6 +100,9 @@ def test_no_process_outlives_a_build(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 os.kill(os.getpid(), signal.SIGINT)
             file.read()
 
+    # A process that a shell has put into the background ignores SIGINT, and so would the tests.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     limit = 600.0 if ended_by == "a signal" else 2.0
