@@ -54,7 +54,7 @@ def play(world: World, namespace: str, bad: Bad, stable: str) -> Played:
         revision = status["rollback"]["revision"]
         if bad.timed:
             facts += _timed(world, namespace, bad, revision, route)
-        facts += [_alert(world, namespace, began), _event(world, namespace)]
+        facts += [_alert(world, namespace, began), _event(world, namespace, revision)]
     facts.append(_calm(load, stable))
     return Played(facts, timeline, revision)
 
@@ -92,12 +92,13 @@ def _alert(world: World, namespace: str, began: float) -> str:
     return f"the webhook got {alert['labels']['alertname']}"
 
 
-def _event(world: World, namespace: str) -> str:
-    events = world.access.list("v1", "Event", namespace)
-    told = [one for one in events if "RolledBack" in one["reason"] or "RollingBack" in one["reason"]]
-    if not told:
-        raise StoryError(f"no Event tells of the rollback: {sorted({one['reason'] for one in events})}")
-    return f"Event {told[0]['reason']}: {told[0]['message'][:160]}"
+def _event(world: World, namespace: str, revision: str) -> str:
+    def look() -> Object | None:
+        events = world.access.list("v1", "Event", namespace)
+        return next((one for one in events if one["reason"] == "RolledBack" and revision in one["message"]), None)
+
+    event = wait(f"an Event RolledBack of {revision}", look, 30)
+    return f"Event {event['reason']}: {event['message'][:160]}"
 
 
 def _calm(load: Load, stable: str) -> str:
