@@ -111,6 +111,9 @@ async def main(url: str, model: str, rate: float, seconds: float, concurrency: i
             if now - flushed >= 1:
                 flushed = now
                 print(json.dumps(tally.flush()), flush=True)
+            # What could not be sent while every connection waited is not made up for: the burst would be a load that no
+            # story asked for, and keep a version busy long after the one that was slow has gone.
+            sent = max(sent, int((now - began - 1) * rate))
             if sent < (now - began) * rate and len(pending) < concurrency:
                 body, headers = requests[sent % len(requests)]
                 task = asyncio.create_task(one(session, f"{url}/v2/models/{model}/infer", body, headers | extra, tally))
