@@ -109,6 +109,6 @@ def _calm(load: Load, stable: str) -> str:
         quiet = all(set(line["by_revision"]) == {stable} and not line["failed"] for line in lines)
         return lines if quiet and len(lines) == CALM_SECONDS else None
 
-    lines = wait(f"{CALM_SECONDS} s in which stable alone answers and nothing fails", calm, 60, every=1)
+    lines = wait(f"{CALM_SECONDS} s in which stable alone answers and nothing fails", calm, 90, every=1)
     load.stop()
     return f"after it {sum(line['ok'] for line in lines)} requests in {len(lines)} s, all answered by stable"
