@@ -61,6 +61,8 @@ class Killer:
     seed: int
     say: Callable[[str], None]
     kills: list[str] = field(default_factory=list)
+    least: int = 0
+    """While there are fewer kills, one follows also after a write that was killed after before."""
     _writes: "queue.Queue[str]" = field(default_factory=queue.Queue)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -102,7 +104,7 @@ class Killer:
                 write = self._writes.get(timeout=0.2)
             except queue.Empty:
                 continue
-            if write not in done:
+            if write not in done or len(self.kills) < self.least:
                 done.add(write)
                 time.sleep(self._random.choice((0.0, 0.0, 0.02, 0.1)))
                 if kill_controller(self.access):

@@ -17,6 +17,8 @@ def run(world: World, namespace: str = "story-6") -> list[str]:
     try:
         with Killer(world.access, namespace, seed, world.say) as killer:
             promoted = s02_promotion.played(world, namespace)
+            # How many writes are told apart depends on the machine; the second story makes up for what lacks.
+            killer.least = LEAST_KILLS
             rolled_back = s03_slow_version.played(world, namespace, timed=False)
     finally:
         wait_for_controller(world.access)
