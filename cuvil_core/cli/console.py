@@ -126,8 +126,10 @@ def unwritable(fault: OSError) -> InfrastructureError:
 
 def silence(stream: TextIO | None) -> None:
     """Let what a stream still holds go nowhere: Python would try to write it once more at exit, and complain."""
+    if stream is None:  # closed before the process began
+        return
     with suppress(OSError, ValueError, AttributeError), open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), stream.fileno())  # type: ignore[union-attr]  # AttributeError: it was closed before
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def plain(value: Any) -> Any:

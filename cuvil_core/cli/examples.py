@@ -4,7 +4,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,23 +49,27 @@ def random_inputs(module: CuvilModule, given: argparse.Namespace) -> dict[str, A
 def read_inputs(path: Path, specs: Sequence[TensorSpec]) -> dict[str, Array]:
     """Read an npz of plain arrays, or an npy where the model has one input; raises MissingError, InputError."""
     try:
-        file = open(path, "rb")  # noqa: SIM115  # closed below: its own errors are told apart from those of its content
+        with open(path, "rb") as file:
+            arrays = _load(file, path)
     except OSError as fault:
         raise MissingError(f"{path} cannot be read: {fault.strerror}; name an npz file") from fault
-    try:
-        with file:
-            loaded = np.load(file, allow_pickle=False)
-            arrays = loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
-    except MemoryError:
-        raise
-    except Exception as fault:  # NumPy and zipfile raise a dozen kinds for broken files
-        raise InputError(f"{path} is no npz file of plain arrays; write it with numpy.savez") from fault
     if isinstance(arrays, dict):
         return arrays
     if len(specs) != 1:
         names = ", ".join(spec.name for spec in specs)
         raise InputError(f"{path} holds one array, but the model takes {names}; write them with numpy.savez")
     return {specs[0].name: arrays}
+
+
+def _load(file: BinaryIO, path: Path) -> Array | dict[str, Array]:
+    """Give what NumPy finds in an open file: its faults, OSError among them, are those of the content."""
+    try:
+        loaded = np.load(file, allow_pickle=False)
+        return loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
+    except MemoryError:
+        raise
+    except Exception as fault:  # NumPy and zipfile raise a dozen kinds for broken files
+        raise InputError(f"{path} is no npz file of plain arrays; write it with numpy.savez") from fault
 
 
 def _stated(pairs: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:

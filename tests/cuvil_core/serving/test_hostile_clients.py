@@ -6,7 +6,6 @@ import json
 import socket
 import time
 import zlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,6 @@ from cuvil_core.artifact import pack
 MODEL = "/v2/models/tiny"
 GOOD = json.dumps({"inputs": [{"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}]}).encode()
 EMPTY = GOOD.replace(b'"data": [1, 2, 3]', b'"parameters": {"binary_data_size": 0}')
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving_process.Server]:
-    """A ready server of the handmade program."""
-    folder = tmp_path_factory.mktemp("serving")
-    (folder / "a.cuvil").write_bytes(handmade.artifact())
-    with serving_process.running(folder, serving_process.settings_for(folder / "a.cuvil")) as running:
-        yield running
 
 
 def post(server: serving_process.Server, body: bytes, headers: dict[str, str] | None = None) -> tuple[int, str]:

@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,15 +29,6 @@ SLOW = handmade.SOURCE.replace(
     "  if (((const float *)inputs[0])[0] == 777.0f) nap();\n  const float *x = inputs[0]",
 ).replace("int32_t cuvil_abi", "#include <unistd.h>\nstatic void nap(void) { usleep(400000); }\nint32_t cuvil_abi", 1)
 """The handmade program, which takes 0.4 s where x[0] is 777."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[serving_process.Server]:
-    """A ready server of the handmade program."""
-    folder = tmp_path_factory.mktemp("serving")
-    (folder / "a.cuvil").write_bytes(handmade.artifact())
-    with serving_process.running(folder, serving_process.settings_for(folder / "a.cuvil")) as running:
-        yield running
 
 
 def slow_artifact() -> bytes:
