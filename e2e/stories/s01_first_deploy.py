@@ -21,6 +21,7 @@ def run(world: World, namespace: str = STAGE) -> list[str]:
     held = {kind: one["status"] for kind, one in conditions({"status": status})}
     if [held.get(kind) for kind in ("Ready", "Compiled", "Validated")] != ["True"] * 3:
         raise StoryError(f"the model serves, but its conditions are {held}")
+    world.wait_answered(NAME, namespace)
     served, expected = read_through_gateway(world, namespace), read_by_onnxruntime(world)
     if served != expected:
         raise StoryError(f"the cluster read {served}, ONNX Runtime {expected}")

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tritonclient.http as triton
+
 from e2e.stories import models, workloads
 from e2e.stories.access import Access, Object, StoryError, wait
 from e2e.stories.load import Load
@@ -29,6 +31,8 @@ GOOD = ("base", "retrained")
 """Versions that keep every promise; a rollout goes from one to the other."""
 STAGE = "stories"
 """The namespace that the stories of one model share, so that what one proved the next need not prove again."""
+GATEWAY_SECONDS = 30.0
+"""Until a Gateway goes by a route that it has accepted."""
 LOAD_SECONDS = 1500.0
 """After which a load ends by itself, whatever becomes of the test."""
 
@@ -182,6 +186,16 @@ class World:
 
         return self.wait_status(name, namespace, "Stable", done, seconds)
 
+    def wait_answered(self, name: str, namespace: str) -> None:
+        """Wait until the Gateway answers for a model: it says that it took a route a moment before it goes by it."""
+        client, host = triton.InferenceServerClient(self.addresses.gateway), self.host(name, namespace)
+        wait(
+            f"the Gateway to answer for {host}",
+            lambda: client.is_server_ready(headers={"Host": host}),
+            GATEWAY_SECONDS,
+            every=0.1,
+        )
+
     def command(self, name: str, namespace: str, text: str) -> None:
         """Write the command annotation, as `kubectl annotate` does."""
         self.access.annotate(API, KIND, name, namespace, "cuvil.dev/command", text)
@@ -199,6 +213,7 @@ class World:
     def load(self, name: str, namespace: str, rate: float, concurrency: int = 16, batch: int = 1) -> Load:
         """Start a Job in the cluster that sends requests through the Gateway until it is stopped."""
         self._end_loads()
+        self.wait_answered(name, namespace)
         words = [
             f"http://{self.addresses.gateway}",
             name,
