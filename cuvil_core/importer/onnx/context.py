@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.known import known
+from cuvil_core.importer.onnx.scope import Scope
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor
 from cuvil_core.ir import (
     UNKNOWN,
@@ -35,6 +36,10 @@ class Context:
         self.rebatched = rebatched or {}
         """Symbol that the caller put in place of a fixed extent of the file → that extent."""
         self.provenance: Provenance = UNKNOWN
+        self.scope: Scope | None = None
+        """The names that the node at work sees."""
+        self.inlined = 0
+        """Nodes of function bodies so far."""
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
         """One primitive with one result: an op of the graph, unless the result is known while importing."""
