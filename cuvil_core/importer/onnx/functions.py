@@ -1,7 +1,7 @@
 """Bodies of ops that are functions: those of the model itself, and those of ONNX's own schemas."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 from onnx import AttributeProto
@@ -80,8 +80,11 @@ def has_body(node: Node) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def schema_body(node: Node, operands: Operands) -> Body | None:
-    """The body that ONNX's schema of the op gives in the node's opset; None where it gives none."""
+def schema_body(node: Node, operands: Operands, versions: Mapping[str, int]) -> Body | None:
+    """The body that ONNX's schema of the op gives in the node's opset; None where it gives none.
+
+    `versions` are the caller's, which hold for the domains that the body does not name.
+    """
     schema = onnx.defs.get_schema(node.op_type, node.opset, node.domain)
     data = b""
     if schema.has_function:
@@ -96,7 +99,8 @@ def schema_body(node: Node, operands: Operands) -> Body | None:
     if not data:
         return None
     defaults = {name: known.default_value for name, known in schema.attributes.items() if known.default_value.type}
-    return _body(onnx.FunctionProto.FromString(data), node, {**defaults, **node.attributes})
+    body = _body(onnx.FunctionProto.FromString(data), node, {**defaults, **node.attributes})
+    return replace(body, versions={**versions, **body.versions})
 
 
 def _newest(versions: Sequence[int], opset: int) -> int | None:

@@ -141,8 +141,6 @@ def _dim(
             rebatched[entry] = fixed
         return Dim.symbol(entry)
     if fixed is not None:
-        if fixed == 0:
-            raise UnsupportedOpError(f"Axis {axis} of input {name!r} has extent 0; export the model again.")
         return Dim.of(fixed)
     label = file_dim.dim_param if file_dim is not None else ""
     return Dim.symbol(names.of(label) if _is_name(label) else names.fresh(f"{name}_{axis}"))

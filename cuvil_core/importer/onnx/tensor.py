@@ -52,8 +52,9 @@ class Tensor:
 
     @staticmethod
     def of_value(value: Value) -> "Tensor":
-        """A tensor that the graph computes."""
-        return Tensor(value.type, value=value)
+        """A tensor that the graph computes; one without elements is known all the same."""
+        shape = value.type.static_shape
+        return Tensor(value.type, value, content=np.empty(shape, object) if shape and 0 in shape else None)
 
     @staticmethod
     def of_bytes(dtype: DType, shape: tuple[int, ...], data: bytes) -> "Tensor":
