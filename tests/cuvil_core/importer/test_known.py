@@ -13,7 +13,7 @@ from cuvil_core.ir import Graph
 
 Nodes = list[tuple[Any, ...]]
 """(op, inputs, output, attributes)"""
-SHAPE = ("Shape", ["x"], "s", {})
+SHAPE: tuple[Any, ...] = ("Shape", ["x"], "s", {})
 
 
 def _load(nodes: Nodes, shape: Any = ("N", 6), opset: int = 18, **constants: Any) -> Graph:
