@@ -21,6 +21,7 @@ class Group(Enum):
     REDUCTION = "reduction"
     CONTRACTION = "contraction"
     REGION = "region"
+    EFFECT = "effect"
 
 
 class AttributeKind(Enum):

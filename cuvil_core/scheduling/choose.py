@@ -77,7 +77,7 @@ class _Chooser:
             blocked = prefers_blocked(op, self.blocked)
             choice = Choice(self._plain_strategy(op, root))
         self.choices[op] = choice
-        if choice.strategy in (Strategy.VIEW, Strategy.CHECKED):
+        if choice.strategy in (Strategy.VIEW, Strategy.CHECKED, Strategy.BIND):
             self.views[op.result] = self._depth(op)
         for result in op.results:
             wanted = blocked and not (choice.strategy in (Strategy.MAP, Strategy.FOLD) and self._ends_here(result))
@@ -94,6 +94,8 @@ class _Chooser:
             return Strategy.CONCAT
         if op.name == "in_bounds":
             return Strategy.CHECKED
+        if op.name in ("bind", "check"):
+            return Strategy.BIND
         if op.name == "reshape" and self._is_alias(op):
             return Strategy.ALIAS
         if root is not None:

@@ -20,6 +20,8 @@ class Strategy(Enum):
     """No code: the same bytes under another shape."""
     CHECKED = "checked"
     """A view whose elements a kernel checks first; the call ends where one is out of bounds."""
+    BIND = "bind"
+    """A view whose one element fixes an extent, or must not be false."""
     MAP = "map"
     FOLD = "fold"
     CONCAT = "concat"

@@ -75,6 +75,8 @@ _RULES = {
     "reduce": _reduce,
     "gather": _never,
     "in_bounds": _never,
+    "bind": _never,
+    "check": _never,
     "arg_reduce": _never,
     "dot": _never,
     "conv": _never,
