@@ -1,6 +1,7 @@
 """Makes graphs op by op, with the result types of the op table."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from cuvil_core.errors import InternalError
 from cuvil_core.ir.dims import Dim, DimLike, is_from_data
@@ -87,9 +88,10 @@ class GraphBuilder:
         self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance))
         return results
 
-    def bind(self, extent: Value, provenance: Provenance = UNKNOWN) -> Dim:
-        """A fresh symbol for the extent that one int64 of the data is at run time."""
-        symbol = f"_{sum(is_from_data(name) for name in self._symbols) + 1}"
+    def bind(self, extent: Value, provenance: Provenance = UNKNOWN, wanted: str = "") -> Dim:
+        """A fresh symbol, named like the wanted one, for the extent that one int64 of the data is at run time."""
+        base = f"_{wanted}_" if wanted else "_"
+        symbol = next(f"{base}{number}" for number in count(1) if f"{base}{number}" not in self._symbols)
         self.symbol(symbol, 0)
         self.emit("bind", (extent,), {"symbol": (Dim.symbol(symbol),)}, provenance)
         return Dim.symbol(symbol)
