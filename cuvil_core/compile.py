@@ -126,7 +126,7 @@ _VECTOR_FLAGS = ("avx", "fma", "f16c", "bmi", "sse", "ssse", "amx", "gfni", "vae
 def build(program: Program, variant: Variant, symbols: tuple[SymbolRange, ...] = ()) -> bytes:
     """The shared object of one variant; `symbols` are the ranges that it may rely on."""
     ranges = {one.name: (one.least, one.greatest) for one in symbols}
-    sources = {**emit_program(program, variant.isa.value, ranges), **support.sources()}
+    sources = {**emit_program(program, variant.isa.value, ranges), **support.sources(bool(program.calls))}
     return toolchain.build(sources, support.headers(), variant.target, cache_dir=_toolchain_folder())
 
 

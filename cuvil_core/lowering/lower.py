@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from cuvil_core.ir import Graph, Op
+from cuvil_core.lowering.calls import lower_call
 from cuvil_core.lowering.checks import lower_check
 from cuvil_core.lowering.effects import lower_effect
 from cuvil_core.lowering.convs import lower_conv
@@ -63,6 +64,10 @@ def _effect(world: World, op: Op, choice: Choice) -> None:
     lower_effect(world, op)
 
 
+def _call(world: World, op: Op, choice: Choice) -> None:
+    lower_call(world, op)
+
+
 def _map(world: World, op: Op, choice: Choice) -> None:
     lower_map(world, op)
 
@@ -95,6 +100,7 @@ STRATEGIES: dict[Strategy, Builder] = {
     Strategy.ALIAS: _alias,
     Strategy.CHECKED: _checked,
     Strategy.BIND: _effect,
+    Strategy.CALL: _call,
     Strategy.MAP: _map,
     Strategy.FOLD: _fold,
     Strategy.CONCAT: _concat,

@@ -22,6 +22,7 @@ class Group(Enum):
     CONTRACTION = "contraction"
     REGION = "region"
     EFFECT = "effect"
+    LIBRARY = "library"
 
 
 class AttributeKind(Enum):

@@ -1,6 +1,6 @@
 """The host program: what one call of a compiled model does, kernel by kernel.
 
-Holds: buffers; launches, branches, loops, asserts, binds; guards; the plan of the arena; printer, verifier, and an interpreter
+Holds: buffers; launches, branches, loops, asserts, binds, calls; guards; the plan of the arena; printer, verifier, and an interpreter
 that is the oracle of lowering.
 Takes kernels with their schedules from lowering → gives a frozen Program that a code generator prints.
 Must not know graphs, layouts, or any target language.
@@ -14,6 +14,7 @@ from cuvil_core.program.types import (
     Bind,
     Branch,
     Buffer,
+    Call,
     Carried,
     Carry,
     Launch,
@@ -33,6 +34,7 @@ __all__ = [
     "Bind",
     "Branch",
     "Buffer",
+    "Call",
     "Carried",
     "Carry",
     "Launch",

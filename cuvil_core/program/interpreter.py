@@ -14,12 +14,14 @@ from cuvil_core.errors import InputError, InternalError
 from cuvil_core.kernel_ir import Kernel
 from cuvil_core.kernel_ir.interpreter import interpret as interpret_kernel
 from cuvil_core.kernel_ir.interpreter import memory_dtype
+from cuvil_core.program.calls import CALLS
 from cuvil_core.program.memory import lifetimes, offsets, rounded
 from cuvil_core.program.types import (
     Assert,
     Bind,
     Branch,
     Buffer,
+    Call,
     Carried,
     Carry,
     Launch,
@@ -69,6 +71,9 @@ class _Run:
             match one:
                 case Launch():
                     self._launch(one)
+                case Call():
+                    extents = tuple(extent.evaluate(self.symbols) for extent in one.extents)
+                    CALLS[one.function].run([self.buffers[name] for name in one.arguments], extents)
                 case Assert():
                     if not self._element(one.condition):
                         raise InputError(f"The inputs' values break the condition {one.text}; change them.")

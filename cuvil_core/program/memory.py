@@ -10,7 +10,7 @@ nominal sizes, so that the emitted program needs no sort and equal symbols give 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuvil_core.program.types import Assert, Bind, Branch, Buffer, Launch, Loop, Program, Role, Statement
+from cuvil_core.program.types import Assert, Bind, Branch, Buffer, Call, Launch, Loop, Program, Role, Statement
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""
@@ -85,7 +85,7 @@ class _Spans:
             begin = self.end
             self.end += 1
             match one:
-                case Launch():
+                case Launch() | Call():
                     self._touch(begin, *one.arguments)
                 case Assert():
                     self._touch(begin, one.condition)

@@ -1,4 +1,4 @@
-"""The words of a program: buffers; launches, branches, loops, asserts, binds."""
+"""The words of a program: buffers; launches, branches, loops, asserts, binds, calls."""
 
 from __future__ import annotations
 
@@ -130,7 +130,18 @@ class Bind:
     origin: str = ""
 
 
-Statement: TypeAlias = Launch | Branch | Loop | Assert | Bind
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Runs a function of the support library (`program.calls`) on whole buffers."""
+
+    function: str
+    arguments: tuple[str, ...]
+    extents: tuple[Dim, ...]
+    """What the function is told besides: counts, and flags as 0 or 1."""
+    origin: str = ""
+
+
+Statement: TypeAlias = Launch | Branch | Loop | Assert | Bind | Call
 
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -206,6 +217,11 @@ class Program:
         """When all these are known: 0 at the entry, else 1 + the place of the last bind that they need."""
         names = {name for dim in dims for name in dim.symbols}
         return max((1 + at for at, one in enumerate(self.binds) if one.symbol in names), default=0)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls, in the same order."""
+        return tuple(one for one in walk(self.statements) if isinstance(one, Call))
 
     @property
     def loops(self) -> tuple[Loop, ...]:

@@ -7,6 +7,7 @@ from cuvil_core.errors import InternalError
 from cuvil_core.ir import Dim, DType
 from cuvil_core.kernel_ir import Kernel, Use, verify_schedule
 from cuvil_core.kernel_ir import verify as verify_kernel
+from cuvil_core.program.calls import CALLS
 from cuvil_core.program.memory import ALIGNMENT
 from cuvil_core.program.printer import statement_lines
 from cuvil_core.program.types import (
@@ -14,6 +15,7 @@ from cuvil_core.program.types import (
     Bind,
     Branch,
     Buffer,
+    Call,
     Carried,
     Carry,
     Launch,
@@ -90,6 +92,8 @@ class _Walk:
             match one:
                 case Launch():
                     yield from ((one, text) for text in self._launch(one))
+                case Call():
+                    yield from ((one, text) for text in self._call(one))
                 case Assert():
                     yield from ((one, text) for text in self._scalar(one.condition))
                 case Bind():
@@ -120,6 +124,21 @@ class _Walk:
             if parameter.use is not Use.WRITE:
                 yield from self._readable(name)
         self.written.update(name for parameter, name in pairs if parameter.use is not Use.READ)
+
+    def _call(self, call: Call) -> Iterator[str]:
+        known = CALLS.get(call.function)
+        if known is None or any(name not in self.buffers for name in call.arguments):
+            yield f"There is no function {call.function}, or not all of its buffers"
+            return
+        if tuple(self.buffers[name].dtype for name in call.arguments) != known.dtypes:
+            yield f"{call.function} takes other dtypes"
+        if frozenset[str]().union(*(extent.symbols for extent in call.extents)) - self.known:
+            yield f"{call.function} needs a symbol before it is bound"
+        for name in call.arguments[: known.reads]:
+            yield from self._readable(name)
+        for name in call.arguments[known.reads :]:
+            yield from self._writable(name)
+            self.written.add(name)
 
     def _branch(self, branch: Branch) -> Iterator[Fault]:
         yield from ((branch, text) for text in self._scalar(branch.condition))

@@ -20,7 +20,7 @@ CONVOLUTIONS = frozenset(
         Strategy.GENERAL,
     )
 )
-_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.DOT, Strategy.CONCAT}
+_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.DOT, Strategy.CONCAT, Strategy.CALL}
 """Strategies whose results have bytes of their own."""
 _ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
 MAX_VIEWS = 24
@@ -96,6 +96,8 @@ class _Chooser:
             return Strategy.CHECKED
         if op.name in ("bind", "check"):
             return Strategy.BIND
+        if op.name in ("sort_order", "positions", "suppress"):
+            return Strategy.CALL
         if op.name == "reshape" and self._is_alias(op):
             return Strategy.ALIAS
         if root is not None:
@@ -132,6 +134,8 @@ class _Chooser:
         if maker is None or self.choices[maker].strategy not in _MADE or value in self.homes:
             return False
         if value in self.graph.outputs or concat.operands.count(value) != 1:
+            return False
+        if self.choices[maker].strategy is Strategy.CALL:
             return False
         blocked = self.blocked[concat.result]
         if self.blocked[value] != blocked or (blocked and not _fills_blocks(value, concat)):

@@ -22,6 +22,8 @@ class Strategy(Enum):
     """A view whose elements a kernel checks first; the call ends where one is out of bounds."""
     BIND = "bind"
     """A view whose one element fixes an extent, or must not be false."""
+    CALL = "call"
+    """A function of the support library."""
     MAP = "map"
     FOLD = "fold"
     CONCAT = "concat"

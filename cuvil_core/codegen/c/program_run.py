@@ -13,6 +13,7 @@ from cuvil_core.program import (
     Bind,
     Branch,
     Buffer,
+    Call,
     Carried,
     Carry,
     Launch,
@@ -124,12 +125,22 @@ class _Statements:
                     self._launch(one)
                 case Assert():
                     self._leave(f"!{self._element(one.condition)}", next(self.asserts))
+                case Call():
+                    self._call(one)
                 case Bind():
                     self._bind(one)
                 case Branch():
                     self._branch(one)
                 case Loop():
                     self._loop(one)
+
+    def _call(self, call: Call) -> None:
+        self._comment(call.origin)
+        with self.writer.block():
+            self.writer.line(f"void *const buffers[] = {{{', '.join(self.pointers[name] for name in call.arguments)}}};")
+            extents = ", ".join(dim_text(extent, self.symbols) for extent in call.extents) or "0"
+            self.writer.line(f"const int64_t extents[] = {{{extents}}};")
+            self.writer.line(f"{call.function}(buffers, extents);")
 
     def _leave(self, condition: str, code: int) -> None:
         """End the call where the condition holds."""

@@ -13,6 +13,7 @@ EXACT = 62
 def dims_of(program: Program, due: int = 0) -> list[Dim]:
     """Every distinct dim that becomes known then (`Program.due`): sizes, turns of loops, guards, output extents."""
     found = [buffer.bytes for buffer in program.buffers]
+    found += [extent for call in program.calls for extent in call.extents]
     found += [loop.turns for loop in program.loops if isinstance(loop.turns, Dim)]
     found += [extent for port in program.outputs for extent in port.type.shape]
     for guard in program.guards:

@@ -246,6 +246,10 @@ class Context:
             raise ModelError(f"the extents {left} and {right} do not fit each other")
         self.builder.guard(left, right, relation, self.provenance)
 
+    def guard_at_most(self, left: DimLike, right: DimLike) -> None:
+        """Record that one extent does not exceed another."""
+        self.guard(left, right, Relation.AT_MOST)
+
     def check_size(self, type: TensorType) -> None:
         """SizeError where even the least symbols make the tensor too large, or a content too long."""
         least = type.elements.bounds()[0] or 0

@@ -10,6 +10,7 @@ from cuvil_core.importer.onnx import (
     pooling,
     reductions,
     resize,
+    selection,
     slicing,
 )
 from cuvil_core.importer.onnx.entry import Entry
@@ -25,6 +26,7 @@ FAMILIES = (
     pooling,
     reductions,
     resize,
+    selection,
     slicing,
 )
 
