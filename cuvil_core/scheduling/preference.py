@@ -76,6 +76,8 @@ _RULES = {
     "gather": _never,
     "in_bounds": _never,
     "arg_reduce": _never,
+    "prefix_reduce": _never,
+    "scatter": _never,
     "dot": _never,
     "conv": _never,
 }

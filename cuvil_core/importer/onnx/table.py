@@ -4,12 +4,16 @@ from cuvil_core.importer.onnx import (
     activations,
     constants,
     contractions,
+    einsum,
     elementwise,
+    lookups,
+    matrices,
     movement,
     normalization,
     pooling,
     reductions,
     resize,
+    scatters,
     slicing,
 )
 from cuvil_core.importer.onnx.entry import Entry
@@ -19,12 +23,16 @@ FAMILIES = (
     activations,
     constants,
     contractions,
+    einsum,
     elementwise,
+    lookups,
+    matrices,
     movement,
     normalization,
     pooling,
     reductions,
     resize,
+    scatters,
     slicing,
 )
 
