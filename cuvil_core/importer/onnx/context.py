@@ -147,9 +147,9 @@ class Context:
         a, b = self.together(a, b)
         return self.emit(name, a, b, **attributes)
 
-    def number(self, name: str, a: Tensor, b: float | int) -> Tensor:
+    def number(self, name: str, a: Tensor, b: float | int, **attributes: Attribute) -> Tensor:
         """A binary primitive with a number on the right."""
-        return self.emit(name, a, self.like(a, b))
+        return self.emit(name, a, self.like(a, b), **attributes)
 
     def together(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The operands stretched to their common shape."""

@@ -215,36 +215,6 @@ def _even_parts(context: Context, node: Node, extent: Dim, parts: int) -> list[D
     return [size] * (parts - 1) + [last]
 
 
-def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, mode = need(node, operands, 0), node.text("mode", "constant")
-    if mode != "constant":
-        raise node.unsupported(f"the mode {mode}")
-    widths = (
-        list(map(Dim.of, node.integers("pads")))
-        if node.opset < 11
-        else context.dims(need(node, operands, 1), "the pads")
-    )
-    axes = _pad_axes(context, node, operands, x.rank)
-    if len(widths) != 2 * len(axes):
-        raise node.broken("it needs two pads an axis")
-    low, high = [Dim.of(0)] * x.rank, [Dim.of(0)] * x.rank
-    for at, axis in enumerate(axes):
-        low[axis], high[axis] = widths[at], widths[at + len(axes)]
-    return pad(context, x, low, high, _pad_value(context, node, operands, x))
-
-
-def _pad_axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...]:
-    given = optional(operands, 3)
-    return tuple(range(rank)) if given is None else resolve_axes(context.ints(given, "the axes"), rank)
-
-
-def _pad_value(context: Context, node: Node, operands: Operands, x: Tensor) -> float | int:
-    given = optional(operands, 2)
-    if node.opset < 11:
-        return node.number("value", 0.0)
-    return 0 if given is None else context.numbers(given, "the value")[0]
-
-
 def pad(context: Context, x: Tensor, low: list[Dim], high: list[Dim], value: float | int) -> Tensor:
     """pad; negative widths cut off."""
     for axis in range(x.rank):
@@ -314,7 +284,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("Tile", _tile),
     Entry("Gather", _gather),
     Entry("Split", _split),
-    Entry("Pad", _pad),
     Entry("DepthToSpace", _depth_to_space),
     Entry("SpaceToDepth", _space_to_depth),
     Entry("Identity", _same),
