@@ -264,10 +264,12 @@ def _same(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _dropout(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
-    training = optional(operands, 2)
+    """The identity, also in training where nothing is dropped."""
+    x, ratio, training = need(node, operands, 0), optional(operands, 1), optional(operands, 2)
     if training is not None and context.ints(training, "the values of training_mode") != [0]:
-        raise node.unsupported("training mode")
-    x = need(node, operands, 0)
+        chance = 0.5 if ratio is None else context.numbers(ratio, "the ratio")[0]
+        if chance != 0:
+            raise node.unsupported(f"training mode with the ratio {chance}, whose result is random")
     if len(node.outputs) == 1:
         return x
     return x, context.full(DType.BOOL if node.opset >= 10 else x.dtype, 1, x.shape)

@@ -10,6 +10,7 @@ from cuvil_core.importer.onnx import (
     lookups,
     matrices,
     movement,
+    ngrams,
     normalization,
     padding,
     pooling,
@@ -17,6 +18,7 @@ from cuvil_core.importer.onnx import (
     regions,
     resize,
     scatters,
+    signal,
     slicing,
 )
 from cuvil_core.importer.onnx.entry import Entry
@@ -32,6 +34,7 @@ FAMILIES = (
     lookups,
     matrices,
     movement,
+    ngrams,
     normalization,
     padding,
     pooling,
@@ -39,6 +42,7 @@ FAMILIES = (
     regions,
     resize,
     scatters,
+    signal,
     slicing,
 )
 
