@@ -5,11 +5,12 @@ from collections.abc import Callable
 from cuvil_core.ir import Graph, Op
 from cuvil_core.lowering.calls import lower_call
 from cuvil_core.lowering.checks import lower_check
-from cuvil_core.lowering.effects import lower_effect
 from cuvil_core.lowering.convs import lower_conv
 from cuvil_core.lowering.dots import lower_dot
+from cuvil_core.lowering.effects import lower_effect
 from cuvil_core.lowering.folds import lower_fold
 from cuvil_core.lowering.maps import lower_concat, lower_map, lower_outputs
+from cuvil_core.lowering.serial import lower_prefix, lower_scatter
 from cuvil_core.lowering.world import World
 from cuvil_core.program import Bind, Port, Program
 from cuvil_core.scheduling import Choice, Decisions, Strategy
@@ -78,6 +79,14 @@ def _fold(world: World, op: Op, choice: Choice) -> None:
     lower_fold(world, op, root)
 
 
+def _prefix(world: World, op: Op, choice: Choice) -> None:
+    lower_prefix(world, op)
+
+
+def _scatter(world: World, op: Op, choice: Choice) -> None:
+    lower_scatter(world, op)
+
+
 def _concat(world: World, op: Op, choice: Choice) -> None:
     lower_concat(world, op)
 
@@ -103,6 +112,8 @@ STRATEGIES: dict[Strategy, Builder] = {
     Strategy.CALL: _call,
     Strategy.MAP: _map,
     Strategy.FOLD: _fold,
+    Strategy.PREFIX: _prefix,
+    Strategy.SCATTER: _scatter,
     Strategy.CONCAT: _concat,
     Strategy.DIRECT: _conv,
     Strategy.POINTWISE: _conv,

@@ -57,4 +57,3 @@ def _overlap(a: Array, b: Array) -> np.float32:
     common = (high[0] - low[0]) * (high[1] - low[1])
     size_a, size_b = ((one[2] - one[0]) * (one[3] - one[1]) for one in (a, b))
     return np.float32(common / (size_a + size_b - common))
-

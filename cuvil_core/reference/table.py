@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from cuvil_core.ir import Op
-from cuvil_core.reference import contraction, effect, elementwise, movement, ordering, reduction
+from cuvil_core.reference import contraction, effect, elementwise, movement, ordering, reduction, serial
 from cuvil_core.reference.arrays import Array, array_of
 
 Function = Callable[..., Array]
@@ -50,6 +50,8 @@ REFERENCE: dict[str, Function] = {
     "reduce": _with_op(reduction.reduce),
     "window_reduce": _with_op(reduction.window_reduce),
     "arg_reduce": _with_op(reduction.arg_reduce),
+    "prefix_reduce": _with_op(serial.prefix_reduce),
+    "scatter": _with_op(serial.scatter),
     "dot": _with_op(contraction.dot),
     "conv": _with_op(contraction.conv),
     "sort_order": _with_op(ordering.sort_order),

@@ -3,7 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cuvil_core.ir import UNKNOWN, Attribute, Block, Dim, Graph, Op, Payload, Provenance, Rules, TensorType, Value, freeze
+from cuvil_core.ir import (
+    UNKNOWN,
+    Attribute,
+    Block,
+    Dim,
+    Graph,
+    Op,
+    Payload,
+    Provenance,
+    Rules,
+    TensorType,
+    Value,
+    freeze,
+)
 from cuvil_core.rewriting.facts import Facts
 
 

@@ -8,7 +8,7 @@ from cuvil_core.scheduling.decisions import Choice, Decisions, Strategy
 from cuvil_core.scheduling.layout import BLOCKED, PLAIN, Layout, covering, is_aligned, starts_of
 from cuvil_core.scheduling.machine import Machine
 from cuvil_core.scheduling.preference import prefers_blocked
-from cuvil_core.scheduling.units import outer_operand, reads_channels_late, root_of
+from cuvil_core.scheduling.units import SERIAL, outer_operand, reads_channels_late, root_of
 
 CONVOLUTIONS = frozenset(
     (
@@ -20,7 +20,15 @@ CONVOLUTIONS = frozenset(
         Strategy.GENERAL,
     )
 )
-_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.DOT, Strategy.CONCAT, Strategy.CALL}
+_MADE = CONVOLUTIONS | {
+    Strategy.MAP,
+    Strategy.FOLD,
+    Strategy.DOT,
+    Strategy.CONCAT,
+    Strategy.PREFIX,
+    Strategy.SCATTER,
+    Strategy.CALL,
+}
 """Strategies whose results have bytes of their own."""
 _ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
 MAX_VIEWS = 24
@@ -100,6 +108,8 @@ class _Chooser:
             return Strategy.CALL
         if op.name == "reshape" and self._is_alias(op):
             return Strategy.ALIAS
+        if op.name in SERIAL:
+            return Strategy(SERIAL[op.name])
         if root is not None:
             return Strategy.FOLD
         if self._depth(op) > MAX_VIEWS:

@@ -81,6 +81,8 @@ _RULES = {
     "bind": _never,
     "check": _never,
     "arg_reduce": _never,
+    "prefix_reduce": _never,
+    "scatter": _never,
     "dot": _never,
     "conv": _never,
 }

@@ -137,7 +137,9 @@ class _Statements:
     def _call(self, call: Call) -> None:
         self._comment(call.origin)
         with self.writer.block():
-            self.writer.line(f"void *const buffers[] = {{{', '.join(self.pointers[name] for name in call.arguments)}}};")
+            self.writer.line(
+                f"void *const buffers[] = {{{', '.join(self.pointers[name] for name in call.arguments)}}};"
+            )
             extents = ", ".join(dim_text(extent, self.symbols) for extent in call.extents) or "0"
             self.writer.line(f"const int64_t extents[] = {{{extents}}};")
             self.writer.line(f"{call.function}(buffers, extents);")

@@ -161,12 +161,24 @@ def _diagonal(context: Context, given: Tensor | None) -> Tensor:
     return context.number("max", context.number("min", shift, BEYOND_TENSORS), -BEYOND_TENSORS)
 
 
+def _depth(context: Context, node: Node, depth: Tensor) -> Dim:
+    """A number of classes, which may come as a float; its fraction is dropped, as a cast does."""
+    if depth.type.elements != 1:
+        raise node.broken("depth must be a number")
+    numbers = depth.numbers() if depth.dtype.is_float else None
+    if numbers is None:
+        return context.extent(depth)
+    if not 0 <= numbers[0] <= MAX_EXTENT:
+        raise node.broken(f"the depth {numbers[0]} is no number of classes")
+    return Dim.of(int(numbers[0]))
+
+
 def _one_hot(context: Context, node: Node, operands: Operands) -> Tensor:
     """on where the index (negative ones count from the end) is the place on the new axis, else off"""
     indices, depth, values = all_of(node, operands)
-    if depth.type.elements != 1 or values.type.elements != 2:
-        raise node.broken("depth must be a number and values two")
-    places = [context.extent(depth)]
+    places = [_depth(context, node, depth)]
+    if values.type.elements != 2:
+        raise node.broken("values must be two")
     axis = resolve_axis(node.integer("axis", -1), indices.rank + 1)
     shape = (*indices.shape[:axis], places[0], *indices.shape[axis:])
     numbers = context.cast(indices, DType.INT64)

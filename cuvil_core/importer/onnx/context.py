@@ -161,9 +161,9 @@ class Context:
         a, b = self.together(a, b)
         return self.emit(name, a, b, **attributes)
 
-    def number(self, name: str, a: Tensor, b: float | int) -> Tensor:
+    def number(self, name: str, a: Tensor, b: float | int, **attributes: Attribute) -> Tensor:
         """A binary primitive with a number on the right."""
-        return self.emit(name, a, self.like(a, b))
+        return self.emit(name, a, self.like(a, b), **attributes)
 
     def together(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The operands stretched to their common shape."""
@@ -236,7 +236,9 @@ class Context:
     def extents(self, vector: Tensor) -> list[Dim]:
         """The elements of a vector of fixed length as extents."""
         if vector.content is not None:
-            return [self.extent(Tensor.of_content(vector.dtype, to_content([one], ()))) for one in vector.content.ravel()]
+            return [
+                self.extent(Tensor.of_content(vector.dtype, to_content([one], ()))) for one in vector.content.ravel()
+            ]
         return [self.extent(self.slice(vector, 0, at, 1)) for at in range(self.length(vector))]
 
     def length(self, vector: Tensor) -> int:

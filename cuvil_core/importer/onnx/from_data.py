@@ -12,6 +12,11 @@ from cuvil_core.ir import Dim, DimLike, DType, product
 INT64 = DType.INT64
 
 
+def only_in_call(tensor: Tensor | None) -> bool:
+    """True where the tensor is given, but its elements are not known while importing."""
+    return tensor is not None and tensor.content is None and tensor.numbers() is None
+
+
 def known(dims: Sequence[DimLike]) -> Tensor:
     """A vector of extents."""
     return Tensor.of_content(INT64, to_content([Dim.of(dim) for dim in dims], (len(dims),)))

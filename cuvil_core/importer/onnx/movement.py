@@ -87,7 +87,7 @@ def _axes(context: Context, node: Node, operands: Operands, index: int = 1) -> t
 def _from_data(operands: Operands, index: int = 1) -> Tensor | None:
     """The operand at the index where it is given and only a call knows its elements."""
     given = optional(operands, index)
-    return None if given is None or given.content is not None or given.numbers() is not None else given
+    return given if from_data.only_in_call(given) else None
 
 
 def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -202,52 +202,6 @@ def _even_parts(context: Context, node: Node, extent: Dim, parts: int) -> list[D
     return [size] * (parts - 1) + [last]
 
 
-def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, mode = need(node, operands, 0), node.text("mode", "constant")
-    if mode != "constant":
-        raise node.unsupported(f"the mode {mode}")
-    if node.opset >= 11 and (_from_data(operands) or _from_data(operands, 2) or _from_data(operands, 3)):
-        return _pad_by_data(context, node, operands, x)
-    widths = (
-        list(map(Dim.of, node.integers("pads")))
-        if node.opset < 11
-        else context.dims(need(node, operands, 1), "the pads")
-    )
-    axes = _pad_axes(context, node, operands, x.rank)
-    if len(widths) != 2 * len(axes):
-        raise node.broken("it needs two pads an axis")
-    low, high = [Dim.of(0)] * x.rank, [Dim.of(0)] * x.rank
-    for at, axis in enumerate(axes):
-        low[axis], high[axis] = widths[at], widths[at + len(axes)]
-    return pad(context, x, low, high, _pad_value(context, node, operands, x))
-
-
-def _pad_by_data(context: Context, node: Node, operands: Operands, x: Tensor) -> Tensor:
-    pads, value, axes = need(node, operands, 1), optional(operands, 2), optional(operands, 3)
-    count = context.length(pads) // 2
-    if context.length(pads) != 2 * (x.rank if axes is None else context.length(axes)):
-        raise node.broken("it needs two pads an axis")
-    halves = [context.slice(pads, 0, start, count) for start in (0, count)]
-    if axes is not None:
-        nothing = context.full(DType.INT64, 0, (x.rank,))
-        halves = [from_data.spread(context, axes, half, x.rank, nothing) for half in halves]
-    low, high = ([from_data.element(context, half, axis) for axis in range(x.rank)] for half in halves)
-    fill = context.scalar(x.dtype, 0) if value is None else context.reshape(value, ())
-    return from_data.padded(context, x, low, high, fill)
-
-
-def _pad_axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...]:
-    given = optional(operands, 3)
-    return tuple(range(rank)) if given is None else resolve_axes(context.ints(given, "the axes"), rank)
-
-
-def _pad_value(context: Context, node: Node, operands: Operands, x: Tensor) -> float | int:
-    given = optional(operands, 2)
-    if node.opset < 11:
-        return node.number("value", 0.0)
-    return 0 if given is None else context.numbers(given, "the value")[0]
-
-
 def pad(context: Context, x: Tensor, low: list[Dim], high: list[Dim], value: float | int) -> Tensor:
     """pad; negative widths cut off."""
     for axis in range(x.rank):
@@ -297,10 +251,12 @@ def _same(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _dropout(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
-    training = optional(operands, 2)
+    """The identity, also in training where nothing is dropped."""
+    x, ratio, training = need(node, operands, 0), optional(operands, 1), optional(operands, 2)
     if training is not None and context.ints(training, "the values of training_mode") != [0]:
-        raise node.unsupported("training mode")
-    x = need(node, operands, 0)
+        chance = 0.5 if ratio is None else context.numbers(ratio, "the ratio")[0]
+        if chance != 0:
+            raise node.unsupported(f"training mode with the ratio {chance}, whose result is random")
     if len(node.outputs) == 1:
         return x
     return x, context.full(DType.BOOL if node.opset >= 10 else x.dtype, 1, x.shape)
@@ -317,7 +273,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("Tile", _tile),
     Entry("Gather", _gather),
     Entry("Split", _split),
-    Entry("Pad", _pad),
     Entry("DepthToSpace", _depth_to_space),
     Entry("SpaceToDepth", _space_to_depth),
     Entry("Identity", _same),
