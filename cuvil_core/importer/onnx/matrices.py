@@ -2,6 +2,7 @@
 
 from cuvil_core.importer.onnx.context import Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, all_of, need
+from cuvil_core.importer.onnx.from_data import along_axis, only_in_call
 from cuvil_core.importer.onnx.lookups import counted
 from cuvil_core.importer.onnx.movement import pad
 from cuvil_core.importer.onnx.node import Node
@@ -90,16 +91,19 @@ def _running(kind: str, identity: int) -> Translate:
 
     def translate(context: Context, node: Node, operands: Operands) -> Tensor:
         x, given = all_of(node, operands)
-        axes = context.ints(given, "the axis")
-        if len(axes) != 1 or x.rank == 0:
+        if given.type.elements != 1 or x.rank == 0:
             raise node.broken("it needs one axis")
-        axis = resolve_axis(axes[0], x.rank)
+        if only_in_call(given):
+            return along_axis(context, x.rank, given, lambda axis: total(context, node, x, axis))
+        return total(context, node, x, resolve_axis(context.ints(given, "the axis")[0], x.rank))
+
+    def total(context: Context, node: Node, x: Tensor, axis: int) -> Tensor:
         reverse = node.flag("reverse", False)
         x = _backward(context, x, axis) if reverse else x
         if node.flag("exclusive", False):
             x = _shifted(context, x, axis, identity)
-        total = context.emit("prefix_reduce", x, kind=kind, axis=axis)
-        return _backward(context, total, axis) if reverse else total
+        sums = context.emit("prefix_reduce", x, kind=kind, axis=axis)
+        return _backward(context, sums, axis) if reverse else sums
 
     return translate
 

@@ -11,8 +11,10 @@ import numpy as np
 from cuvil_core.errors import UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context, resolve_axes
 from cuvil_core.importer.onnx.entry import Entry, Operands, need, optional
+from cuvil_core.importer.onnx.from_data import only_in_call
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.resampling import cubic, extrapolated, linear, outside, taps_of, weighted
+from cuvil_core.importer.onnx.resize_by_data import Axis, Manner, axes_of, resized
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DType, Payload
 
@@ -38,6 +40,8 @@ class _Target:
 
 def _resize(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
+    if any(map(only_in_call, operands[1:])):
+        return _by_data(context, node, operands, x)
     targets = _targets(context, node, operands, x)
     factors = [_whole(node, extent, target) for extent, target in zip(x.shape, targets, strict=True)]
     if all(target.size == extent for target, extent in zip(targets, x.shape, strict=True)) and any(
@@ -52,6 +56,39 @@ def _resize(context: Context, node: Node, operands: Operands) -> Tensor:
     if _coordinates(node) != "tf_crop_and_resize":
         return result
     return extrapolated(context, result, marks, node.number("extrapolation_value", 0.0))
+
+
+def _by_data(context: Context, node: Node, operands: Operands, x: Tensor) -> Tensor:
+    """Every named axis by what only a call knows."""
+    axes = resolve_axes(node.integers("axes", tuple(range(x.rank))), x.rank)
+    old = node.opset < 11 or node.op_type == "Upsample"
+    sizes, scales = optional(operands, 3), optional(operands, 1 if old else 2)
+    sizes = None if sizes is None or sizes.type.elements == 0 else sizes
+    steps = context.length(sizes if sizes is not None else need(node, operands, 1 if old else 2))
+    _check_count(node, len(axes), steps)
+    if node.flag("antialias", False):
+        raise node.unsupported("antialias by scales from the input's data")
+    mode, cropped = _mode(node), _coordinates(node) == "tf_crop_and_resize"
+    if mode != "nearest" and not x.dtype.is_float:
+        raise node.unsupported(f"{mode} resizing of {x.dtype}, on whose rounding runtimes differ")
+    roi = need(node, operands, 1) if cropped else None
+    outside = node.number("extrapolation_value", 0.0) if cropped else None
+    manner = Manner(
+        mode,
+        _coordinates(node),
+        _rounding(node, 1.0),
+        node.number("cubic_coeff_a", -0.75),
+        node.flag("exclude_outside", False),
+        outside,
+    )
+    chosen = axes_of(context, node, x, axes, sizes, scales)
+    for at, (axis, (size, scale)) in enumerate(zip(axes, chosen, strict=True)):
+        start, end = context.scalar(DType.FLOAT32, 0), context.scalar(DType.FLOAT32, 1)
+        if roi is not None:
+            ends = (context.slice(roi, 0, place, 1) for place in (at, at + len(axes)))
+            start, end = (context.cast(context.reshape(one, ()), DType.FLOAT32) for one in ends)
+        x = resized(context, x, axis, Axis(x.shape[axis], size, scale, start, end), manner)
+    return x
 
 
 def _whole(node: Node, extent: Dim, target: _Target) -> int | None:
