@@ -172,8 +172,8 @@ class Program:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     guards: tuple[Guard, ...]
-    """Checked as soon as all that they name is known: at the entry, where guard i that fails gives code 1 + i, or at the
-    bind that makes them due."""
+    """Checked as soon as all that they name is known: at the entry, where guard i that fails gives code 1 + i, or at
+    the bind that makes them due."""
     buffers: tuple[Buffer, ...]
     kernels: tuple[ScheduledKernel, ...]
     statements: tuple[Statement, ...]

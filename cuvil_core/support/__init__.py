@@ -1,6 +1,7 @@
 """The small C library that every artifact shares, as source text.
 
-Holds: `cuvil.h` (the C ABI), the thread pool, sorting and choosing, vector types and casts, mathematical functions, the kernel prelude.
+Holds: `cuvil.h` (the C ABI), the thread pool, sorting and choosing, vector types and casts, mathematical functions, the
+kernel prelude.
 Takes nothing → gives `headers()` and `sources()`: file name → text.
 Must not hold generated code, nor need more of the machine than libc and pthreads.
 """

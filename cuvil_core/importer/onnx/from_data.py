@@ -80,7 +80,7 @@ def wrapped(context: Context, axes: Tensor, rank: int) -> Tensor:
 
 
 def along_axis(context: Context, rank: int, axis: Tensor, made: Callable[[int], Tensor]) -> Tensor:
-    """The result along an axis that only a call knows: of the results along all axes, which have one shape, that one."""
+    """The result along an axis that only a call knows: of the results along all axes, of one shape, the right one."""
     chosen = wrapped(context, context.reshape(axis, (1,)), rank)
     result = made(rank - 1)
     for at in range(rank - 1):
