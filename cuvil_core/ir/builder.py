@@ -77,12 +77,13 @@ class GraphBuilder:
         attributes: Mapping[str, Attribute] | None = None,
         region: Block | None = None,
         provenance: Provenance = UNKNOWN,
+        blocks: tuple[Block, ...] = (),
     ) -> tuple[Value, ...]:
         """Append an op and return its results; ModelError where the op table refuses it."""
         frozen = _freeze({key: self._spelled(value) for key, value in (attributes or {}).items()})
-        types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region)
+        types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region, blocks)
         results = tuple(self.value(self.spell(type)) for type in types)
-        self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance))
+        self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance, blocks))
         return results
 
     def spell(self, type: TensorType) -> TensorType:
@@ -119,6 +120,22 @@ class GraphBuilder:
         if from_dims.left == from_dims.right or (relation is Relation.AT_MOST and least is not None and least >= 0):
             return
         self._guards.setdefault((from_dims.left, from_dims.right, relation), from_dims)
+
+    def inner(self) -> "GraphBuilder":
+        """A builder for a block: values of its own, while guards and symbols are those of the whole graph."""
+        builder = GraphBuilder(self._rules, self._equalities)
+        builder._guards, builder._symbols = self._guards, self._symbols
+        return builder
+
+    def forget_guards(self, known: tuple[Guard, ...]) -> None:
+        """Drop all guards but the known ones: those of a translation that was given up."""
+        kept = set(known)
+        for key in [key for key, guard in self._guards.items() if guard not in kept]:
+            del self._guards[key]
+
+    def finish_block(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Block:
+        """What has been built as a block over these arguments."""
+        return Block(tuple(inputs), tuple(self._ops), tuple(outputs))
 
     def finish(self, outputs: Sequence[Value], names: Sequence[str] | None = None) -> Graph:
         """The graph; names default to the outputs' own."""

@@ -53,4 +53,4 @@ REFERENCE: dict[str, Function] = {
     "dot": _with_op(contraction.dot),
     "conv": _with_op(contraction.conv),
 }
-"""All primitives but `region`, which the interpreter runs by its body."""
+"""All primitives but `region`, which the interpreter runs by its body, and control flow, which is in `control`."""

@@ -96,7 +96,8 @@ def _rename(values: Iterable[Value], names: dict[Value, Value]) -> tuple[Value, 
 def _renumber_op(op: Op, names: dict[Value, Value]) -> Op:
     operands = tuple(names[operand] for operand in op.operands)
     region = None if op.region is None else _renumber_block(op.region)
-    return replace(op, operands=operands, results=_rename(op.results, names), region=region)
+    blocks = tuple(map(_renumber_block, op.blocks))
+    return replace(op, operands=operands, results=_rename(op.results, names), region=region, blocks=blocks)
 
 
 def _renumber_block(block: Block) -> Block:
