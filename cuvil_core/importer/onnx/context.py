@@ -1,8 +1,12 @@
 """What translations work with: emits primitives, broadcasts, records guards, turns known elements into data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
+from cuvil_core.errors import InternalError, ModelError, SizeError, UnsupportedOpError
+from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.scope import Scope
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor
 from cuvil_core.ir import (
     UNKNOWN,
@@ -26,14 +30,45 @@ MAX_TENSOR_BYTES = 1 << 34
 MAX_EXTENT = (1 << 63) - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What subgraphs need to know of the file."""
+
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    folder: Path | None = None
+
+
+Walk = Callable[["Context", Sequence[Node], Scope], None]
+"""Translates nodes in order and defines their outputs in the scope."""
+
+
+def _no_walk(context: "Context", nodes: Sequence[Node], scope: Scope) -> None:
+    raise InternalError("This translation has no subgraphs; report this as a fault of Cuvil.")
+
+
 class Context:
     """The state of one translation; `provenance` is the node at work."""
 
-    def __init__(self, builder: GraphBuilder, rebatched: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        rebatched: Mapping[str, int] | None = None,
+        source: Source = Source(),
+        walk: Walk = _no_walk,
+    ) -> None:
         self.builder = builder
         self.rebatched = rebatched or {}
         """Symbol that the caller put in place of a fixed extent of the file → that extent."""
         self.provenance: Provenance = UNKNOWN
+        self.source, self.walk = source, walk
+        self.scope = Scope({})
+        """The names that the node at work sees."""
+
+    def inner(self) -> "Context":
+        """A context for a block of the node at work."""
+        inner = Context(self.builder.inner(), self.rebatched, self.source, self.walk)
+        inner.provenance = self.provenance
+        return inner
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
         """One primitive with one result."""

@@ -1,6 +1,6 @@
 """Walks the nodes of a model and builds the graph."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,11 +8,12 @@ import onnx
 
 from cuvil_core.contract import InputSpec
 from cuvil_core.errors import CuvilError, InternalError, ModelError, SizeError, UnsupportedOpError
-from cuvil_core.importer.onnx.context import Context
+from cuvil_core.importer.onnx.context import Context, Source
 from cuvil_core.importer.onnx.entry import Operands
 from cuvil_core.importer.onnx.node import Node, read_node
 from cuvil_core.importer.onnx.reading import opsets, read
 from cuvil_core.importer.onnx.schema import check_types
+from cuvil_core.importer.onnx.scope import Scope
 from cuvil_core.importer.onnx.signature import Signature, read_signature
 from cuvil_core.importer.onnx.table import entry_for
 from cuvil_core.importer.onnx.tensor import Tensor
@@ -33,6 +34,7 @@ class _Source:
     constants: dict[str, Payload]
     signature: Signature
     outputs: tuple[str, ...]
+    facts: Source
 
 
 def load(source: Path | str | bytes, inputs: tuple[InputSpec, ...] = ()) -> Graph:
@@ -69,7 +71,7 @@ def _read(source: Path | bytes, specs: tuple[InputSpec, ...]) -> _Source:
     if len(set(outputs)) != len(outputs):
         raise ModelError("Two outputs of the model have the same name; export it again.")
     name = source.name if isinstance(source, Path) else ""
-    return _Source(name, nodes, constants, signature, outputs)
+    return _Source(name, nodes, constants, signature, outputs, Source(versions, folder))
 
 
 def _constants(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Payload]:
@@ -97,25 +99,37 @@ def _translate_once(source: _Source, guards: tuple[Guard, ...]) -> Graph:
         builder.guard(guard.left, guard.right, guard.relation, guard.provenance)
     for symbol, (least, greatest) in source.signature.bounds.items():
         builder.symbol(symbol, least, greatest)
-    context = Context(builder, source.signature.rebatched)
-    known = {name: Tensor.of_payload(payload) for name, payload in source.constants.items()}
+    context = Context(builder, source.signature.rebatched, source.facts, _walk)
+    context.provenance = Provenance(source.name)
+    known = Scope({name: Tensor.of_payload(payload) for name, payload in source.constants.items()})
     for name, type in source.signature.inputs:
-        known[name] = Tensor.of_value(builder.input(name, type))
-    for node in source.nodes:
-        context.provenance = Provenance(source.name, node.name, node.op_type)
-        _define(node, known, _results(context, node, _operands(node, known)))
-    missing = [name for name in source.outputs if name not in known]
+        known.define(name, Tensor.of_value(builder.input(name, type)))
+    _walk(context, source.nodes, known)
+    found = [(name, known.find(name)) for name in source.outputs]
+    missing = [name for name, tensor in found if tensor is None]
     if missing:
         raise ModelError(f"Output {missing[0]!r} is computed by no node; export the model again.")
-    return builder.finish([context.value(known[name]) for name in source.outputs], source.outputs)
+    return builder.finish([context.value(tensor) for _, tensor in found if tensor is not None], source.outputs)
 
 
-def _operands(node: Node, known: dict[str, Tensor]) -> Operands:
+def _walk(context: Context, nodes: Sequence[Node], known: Scope) -> None:
+    """Translate nodes in order; context's scope and origin are those of the node at work, and afterwards as before."""
+    scope, origin = context.scope, context.provenance
+    context.scope = known
+    inside = "/".join(part for part in (origin.path, origin.node) if part)
+    for node in nodes:
+        context.provenance = Provenance(origin.file, node.name, node.op_type, inside)
+        _define(node, known, _results(context, node, _operands(node, known)))
+    context.scope, context.provenance = scope, origin
+
+
+def _operands(node: Node, known: Scope) -> Operands:
     """The node's inputs; nodes stand in topological order, so an unknown name is missing, or part of a cycle."""
-    for name in node.inputs:
-        if name and name not in known:
+    found = tuple(known.find(name) if name else None for name in node.inputs)
+    for name, tensor in zip(node.inputs, found, strict=True):
+        if name and tensor is None:
             raise node.broken(f"its input {name!r} is not computed by any node before it")
-    return tuple(known[name] if name else None for name in node.inputs)
+    return found
 
 
 def _results(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
@@ -137,12 +151,12 @@ def _results(context: Context, node: Node, operands: Operands) -> tuple[Tensor, 
     return results if isinstance(results, tuple) else (results,)
 
 
-def _define(node: Node, known: dict[str, Tensor], results: Iterable[Tensor]) -> None:
+def _define(node: Node, known: Scope, results: Iterable[Tensor]) -> None:
     found = list(results)
     for at, name in enumerate(node.outputs):
-        if name and name in known:
+        if name and known.owns(name):
             raise node.broken(f"its output {name!r} is defined twice")
         if name and at >= len(found):
             raise node.unsupported(f"its output {at}")
         if name:
-            known[name] = found[at]
+            known.define(name, found[at])

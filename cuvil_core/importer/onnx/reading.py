@@ -51,6 +51,9 @@ def _check_text(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         texts.extend((node.name, node.op_type, node.domain, *node.input, *node.output))
         texts.extend(attribute.name for attribute in node.attribute)
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                _check_text(attribute.g)
     if not all(isinstance(text, str) for text in texts):
         raise ModelError("The model has a name that is not UTF-8; fetch or export it again.")
 

@@ -45,7 +45,16 @@ def _frozen(model: onnx.ModelProto, inputs: Arrays) -> onnx.ModelProto:
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for proto, array in zip(model.graph.input, inputs, strict=False):
         shape_like = array.dtype == np.int64 and array.ndim <= 1 and array.size <= 16
-        if shape_like or proto.name in ("scales", "constant_value", "training_mode", "t", "start", "limit", "delta"):
+        if shape_like or proto.name in (
+            "scales",
+            "constant_value",
+            "training_mode",
+            "t",
+            "start",
+            "limit",
+            "delta",
+            "cond",
+        ):
             model.graph.initializer.append(numpy_helper.from_array(array, proto.name))
     return model
 
