@@ -1,11 +1,11 @@
 """Blocks of control flow in the making, and the ops that hold them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuvil_core.errors import ModelError, UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
-from cuvil_core.importer.onnx.scope import Scope
+from cuvil_core.importer.onnx.scope import Names
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.ir import Block, Dim, DType, Payload, TensorType, Value
 
@@ -15,9 +15,11 @@ class Body:
 
     def __init__(self, outside: Context) -> None:
         self.context = outside.inner()
-        self.context.scope = Scope({}, outside.scope, self.capture)
         self.captured: dict[Value, Value] = {}
         """Value of the outside → argument."""
+        if outside.scope is not None:
+            names = Names({}, outside.scope.known, self.capture)
+            self.context.scope = replace(outside.scope, known=names)
 
     def argument(self, type: TensorType) -> Tensor:
         """A tensor that each run of the block gets anew."""
@@ -25,12 +27,14 @@ class Body:
 
     def capture(self, tensor: Tensor) -> Tensor:
         """A tensor of the outside as the block sees it; constants and shapes are made again inside."""
-        if tensor.value is None or tensor.payload is not None:
-            return Tensor(tensor.type, None, tensor.payload, tensor.content)
+        if tensor.value is None or tensor.payload is not None or tensor.content is not None:
+            made = tensor.recipe
+            recipe = None if made is None else replace(made, operands=tuple(map(self.capture, made.operands)))
+            return Tensor(tensor.type, None, tensor.payload, tensor.content, recipe)
         inner = self.captured.get(tensor.value)
         if inner is None:
             inner = self.captured[tensor.value] = self.context.builder.value(tensor.value.type)
-        return Tensor(tensor.type, inner, None, tensor.content)
+        return Tensor.of_value(inner)
 
     def finish(self, arguments: Sequence[Tensor], captured: Sequence[Value], outputs: Sequence[Tensor]) -> Block:
         """The block over the arguments and all captured values, read or not."""

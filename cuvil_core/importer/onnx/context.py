@@ -1,10 +1,10 @@
 """What translations work with: emits primitives, broadcasts, records guards, turns known elements into data."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from cuvil_core.errors import InternalError, ModelError, SizeError, UnsupportedOpError
+from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
+from cuvil_core.importer.onnx.known import known
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.scope import Scope
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor
@@ -30,20 +30,8 @@ MAX_TENSOR_BYTES = 1 << 34
 MAX_EXTENT = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What subgraphs need to know of the file."""
-
-    opsets: Mapping[str, int] = field(default_factory=dict)
-    folder: Path | None = None
-
-
-Walk = Callable[["Context", Sequence[Node], Scope], None]
-"""Translates nodes in order and defines their outputs in the scope."""
-
-
-def _no_walk(context: "Context", nodes: Sequence[Node], scope: Scope) -> None:
-    raise InternalError("This translation has no subgraphs; report this as a fault of Cuvil.")
+Walk = Callable[["Context", Scope, Iterable[Node]], None]
+"""Translates nodes in a scope."""
 
 
 class Context:
@@ -53,25 +41,32 @@ class Context:
         self,
         builder: GraphBuilder,
         rebatched: Mapping[str, int] | None = None,
-        source: Source = Source(),
-        walk: Walk = _no_walk,
+        walk: Walk | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.builder = builder
         self.rebatched = rebatched or {}
         """Symbol that the caller put in place of a fixed extent of the file → that extent."""
         self.provenance: Provenance = UNKNOWN
-        self.source, self.walk = source, walk
-        self.scope = Scope({})
+        self.scope: Scope | None = None
         """The names that the node at work sees."""
+        self.inlined = 0
+        """Nodes of function bodies so far."""
+        self.walk, self.folder = walk, folder
+        """For subgraphs: how they are translated, and where their constants may lie."""
 
     def inner(self) -> "Context":
         """A context for a block of the node at work."""
-        inner = Context(self.builder.inner(), self.rebatched, self.source, self.walk)
-        inner.provenance = self.provenance
+        inner = Context(self.builder.inner(), self.rebatched, self.walk, self.folder)
+        inner.provenance, inner.inlined = self.provenance, self.inlined
         return inner
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
-        """One primitive with one result."""
+        """One primitive with one result: an op of the graph, unless the result is known while importing."""
+        found = known(name, operands, attributes)
+        return self._computed(name, operands, attributes) if found is None else found
+
+    def _computed(self, name: str, operands: Sequence[Tensor], attributes: Mapping[str, Attribute]) -> Tensor:
         values = [self.value(operand) for operand in operands]
         result = Tensor.of_value(self.builder.emit(name, values, attributes, self.provenance))
         self.check_size(result.type)
@@ -81,6 +76,8 @@ class Context:
         """The tensor as a value of the graph, made when it is first needed."""
         if tensor.value is not None:
             return tensor.value
+        if tensor.recipe is not None:
+            return self.value(self._computed(tensor.recipe.name, tensor.recipe.operands, tensor.recipe.attributes))
         if tensor.payload is not None:
             return self.builder.constant(tensor.payload, self.provenance)
         numbers = tensor.numbers()

@@ -44,14 +44,14 @@ def _loop(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...
     turns = _turns(limit)
     if condition is not None and _known(condition) is not None:
         turns, condition = (turns if _known(condition) else Dim.of(0)), None
-    known = context.builder.guards
+    mark = context.builder.mark()
     try:
         finals, rows = emit_loop(context, turns, initial, _turn_of(body, len(initial)), condition)
     except UnsupportedOpError:
         count = turns.constant if isinstance(turns, Dim) and condition is None else None
         if count is None or count > MAX_UNROLLED or count * len(body.nodes) > MAX_UNROLLED_NODES:
             raise
-        context.builder.forget_guards(known)
+        context.builder.back_to(mark)
         finals, rows = _unrolled(context, node, body, initial, count)
     return (*finals, *rows)
 

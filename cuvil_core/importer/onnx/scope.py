@@ -1,37 +1,69 @@
-"""Names of tensors: each graph and each block has a scope, and looks outward for what it lacks."""
+"""The names of one graph, function body or subgraph, and what ops mean in it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
+import onnx
+
+from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
+from cuvil_core.ir import Provenance
 
-Capture = Callable[[Tensor], Tensor]
-"""A tensor of the outside → what stands for it inside."""
+Key: TypeAlias = tuple[str, str, str]
+"""Domain (the default one is empty), op type and overload of a function."""
+Functions: TypeAlias = Mapping[Key, onnx.FunctionProto]
 
 
-class Scope:
-    """What the nodes of one graph see; names of its own hide those of the outside."""
+Known: TypeAlias = dict[str, Tensor | None]
 
-    def __init__(
-        self, known: Mapping[str, Tensor], outer: "Scope | None" = None, capture: Capture | None = None
-    ) -> None:
-        self._own = dict(known)
+
+class Names(Known):
+    """The names of a subgraph: its own hide those around it, and what it lacks it finds outside."""
+
+    def __init__(self, own: Known, outer: Known, capture: Callable[[Tensor], Tensor] | None = None) -> None:
+        """`capture` gives what stands inside for a tensor of the outside."""
+        super().__init__(own)
         self._outer, self._capture = outer, capture
-        self._seen: dict[str, Tensor] = {}
-        """What was found outside."""
+        self._seen: Known = {}
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._outer
+
+    def __missing__(self, name: str) -> Tensor | None:
+        if name not in self._seen:
+            found = self._outer[name]
+            self._seen[name] = found if found is None or self._capture is None else self._capture(found)
+        return self._seen[name]
 
     def find(self, name: str) -> Tensor | None:
-        """The tensor of that name, None where no scope has it."""
-        found = self._own.get(name) or self._seen.get(name)
-        if found is None and self._outer is not None:
-            found = self._outer.find(name)
-            if found is not None:
-                found = self._seen[name] = found if self._capture is None else self._capture(found)
-        return found
+        """The tensor of that name; None where there is none."""
+        try:
+            return self[name]
+        except KeyError:
+            return None
 
-    def owns(self, name: str) -> bool:
-        """True where the name was defined here."""
-        return name in self._own
 
-    def define(self, name: str, tensor: Tensor) -> None:
-        """Give a tensor a name."""
-        self._own[name] = tensor
+def owns(known: Known, name: str) -> bool:
+    """True where the name is defined here, whatever is defined around."""
+    return dict.__contains__(known, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the translation of a node may refer to."""
+
+    file: str
+    versions: Mapping[str, int]
+    """Domain → opset; a body has its own."""
+    functions: Functions
+    """The model's own functions, which every scope sees."""
+    known: Known
+    """Name → tensor; None for an optional input of a function that the caller leaves out. Grows node by node."""
+    calls: tuple[Node, ...] = ()
+    """The nodes whose bodies lead here, the model's own first."""
+
+    def provenance(self, node: Node) -> Provenance:
+        """The user's node, with the way into its bodies."""
+        outer, *inner = (*self.calls, node)
+        return Provenance(self.file, outer.name, outer.op_type, "/".join(f"{n.name} {n.op_type}" for n in inner))
