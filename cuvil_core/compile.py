@@ -94,11 +94,13 @@ def check_dtypes(ops: Iterable[Op]) -> None:
     """Raise UnsupportedOpError for an op in bfloat16, which kernels move and cast but do not compute."""
     for op in ops:
         narrow = any(value.dtype is DType.BFLOAT16 for value in (*op.operands, *op.results))
-        if narrow and op.name not in _MOVED and spec_of(op.name).group is not Group.MOVEMENT:
+        if narrow and op.name not in _MOVED and spec_of(op.name).group not in (Group.MOVEMENT, Group.CONTROL):
             raise UnsupportedOpError(
                 f"{op.provenance} has no kernel for bfloat16 ({op.name}); cast its tensors to float32 in the model"
             )
         check_dtypes(op.region.ops if op.region else ())
+        for block in op.blocks:
+            check_dtypes(block.ops)
 
 
 _MOVED = ("cast", "constant", "region")

@@ -64,7 +64,10 @@ class Op:
     results: tuple[Value, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=lambda: freeze({}))
     region: "Block | None" = None
+    """What one kernel computes, of a `region` op."""
     provenance: Provenance = UNKNOWN
+    blocks: "tuple[Block, ...]" = ()
+    """What an op of control flow runs once, never, or many times."""
 
     @property
     def result(self) -> Value:
@@ -126,7 +129,7 @@ class Op:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Straight-line ops over block arguments: the body of a region."""
+    """Ops over block arguments: the body of a region, or what an op of control flow runs. It sees nothing else."""
 
     inputs: tuple[Value, ...]
     ops: tuple[Op, ...]
@@ -206,12 +209,18 @@ class Graph:
         for op in self.ops:
             yield from op.results
 
+    def inner(self, block: "Block") -> "Graph":
+        """A block of one of the ops as a graph of its own, under the same guards and symbols."""
+        inputs = tuple(value.name for value in block.inputs)
+        outputs = tuple(map(str, range(len(block.outputs))))
+        return Graph(block.inputs, block.outputs, block.ops, self.guards, self.symbols, inputs, outputs)
+
     def producers(self) -> dict[Value, Op]:
         """Value → the op that makes it; inputs are absent."""
         return {result: op for op in self.ops for result in op.results}
 
     def uses(self) -> dict[Value, list[Op]]:
-        """Value → ops of the outer level that read it, once an operand position."""
+        """Value → ops of the outer level that read it, once an operand position; blocks read through operands alone."""
         found: dict[Value, list[Op]] = {}
         for op in self.ops:
             for operand in op.operands:

@@ -132,10 +132,13 @@ class _GraphParser:
             types.append(self._type())
         provenance = self._provenance()
         region = self._block() if cursor.skip("do") else None
+        blocks: list[Block] = []
+        while cursor.skip("block"):
+            blocks.append(self._block())
         if len(types) != len(names):
             raise cursor.error(f"{len(names)} result types of {name} are expected")
         results = tuple(self._define(scope, label, type) for label, type in zip(names, types, strict=True))
-        return Op(name, tuple(operands), results, freeze(attributes), region, provenance)
+        return Op(name, tuple(operands), results, freeze(attributes), region, provenance, tuple(blocks))
 
     def _block(self) -> Block:
         cursor, scope = self._cursor, Scope()

@@ -48,8 +48,8 @@ def payload_table(graph: Graph) -> dict[str, Payload]:
 def _all_ops(ops: Iterable[Op]) -> Iterator[Op]:
     for op in ops:
         yield op
-        if op.region is not None:
-            yield from _all_ops(op.region.ops)
+        for block in (*op.blocks, *([op.region] if op.region is not None else [])):
+            yield from _all_ops(block.ops)
 
 
 def _op_lines(op: Op, provenance: bool) -> list[str]:
@@ -59,9 +59,11 @@ def _op_lines(op: Op, provenance: bool) -> list[str]:
     head = f"{results} = {op.name}" + (f" {operands}" if operands else "")
     head += f" {{{attributes}}}" if attributes else ""
     head += " : " + ", ".join(str(value.type) for value in op.results) + _origin(op.provenance, provenance)
-    if op.region is None:
-        return [head]
-    return [head + " do", *(f"  {line}" for line in _block_lines(op.region, provenance)), "end"]
+    lines = [head if op.region is None else head + " do"]
+    for block in op.blocks if op.region is None else (op.region,):
+        lines += ["block"] if op.region is None else []
+        lines += [*(f"  {line}" for line in _block_lines(block, provenance)), "end"]
+    return lines
 
 
 def _block_lines(block: Block, provenance: bool) -> list[str]:

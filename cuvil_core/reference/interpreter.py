@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from cuvil_core.errors import InputError
-from cuvil_core.ir import Graph, Op, Value
+from cuvil_core.ir import Block, Graph, Op, Value
 from cuvil_core.reference.arrays import Array, numpy_dtype
+from cuvil_core.reference.control import CONTROL
 from cuvil_core.reference.table import REFERENCE
 
 Environment = dict[Value, Array]
@@ -49,11 +50,17 @@ def bind_symbols(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
 def evaluate(op: Op, symbols: Mapping[str, int], operands: Iterable[Array]) -> tuple[Array, ...]:
     """The results of one op."""
     arrays = list(operands)
+    if op.blocks:
+        return CONTROL[op.name](op, symbols, arrays, run_block)
     if op.region is None:
         with np.errstate(all="ignore"):
             result = REFERENCE[op.name](op, symbols, *arrays)
         return (np.asarray(result, numpy_dtype(op.result.dtype)),)
-    block = op.region
+    return run_block(op.region, symbols, arrays)
+
+
+def run_block(block: Block, symbols: Mapping[str, int], arrays: Iterable[Array]) -> tuple[Array, ...]:
+    """What a block yields for these arguments."""
     environment: Environment = dict(zip(block.inputs, arrays, strict=True))
     _run_ops(block.ops, symbols, environment, keep=frozenset(block.outputs))
     return tuple(environment[value] for value in block.outputs)

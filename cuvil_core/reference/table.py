@@ -60,4 +60,4 @@ REFERENCE: dict[str, Function] = {
     "bind": effect.bind,
     "check": _with_op(effect.check),
 }
-"""All primitives but `region`, which the interpreter runs by its body."""
+"""All primitives but `region`, which the interpreter runs by its body, and control flow, which is in `control`."""

@@ -31,6 +31,7 @@ class _Source:
     nodes: tuple[Node, ...]
     versions: dict[str, int]
     functions: Functions
+    folder: Path | None
     constants: dict[str, Payload]
     signature: Signature
     outputs: tuple[str, ...]
@@ -71,7 +72,7 @@ def _read(source: Path | bytes, specs: tuple[InputSpec, ...]) -> _Source:
     if len(set(outputs)) != len(outputs):
         raise ModelError("Two outputs of the model have the same name; export it again.")
     name = source.name if isinstance(source, Path) else ""
-    return _Source(name, nodes, versions, functions, constants, signature, outputs)
+    return _Source(name, nodes, versions, functions, folder, constants, signature, outputs)
 
 
 def _constants(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Payload]:
@@ -99,7 +100,7 @@ def _translate_once(source: _Source, guards: tuple[Guard, ...]) -> Graph:
         builder.guard(guard.left, guard.right, guard.relation, guard.provenance)
     for symbol, (least, greatest) in source.signature.bounds.items():
         builder.symbol(symbol, least, greatest)
-    context = Context(builder, source.signature.rebatched)
+    context = Context(builder, source.signature.rebatched, walk, source.folder)
     known: dict[str, Tensor | None] = {n: Tensor.of_payload(payload) for n, payload in source.constants.items()}
     for name, type in source.signature.inputs:
         known[name] = Tensor.of_value(builder.input(name, type))

@@ -11,7 +11,7 @@ from cuvil_core.importer.onnx.node import Node, read_node, unknown_op
 from cuvil_core.importer.onnx.old_opsets import upgraded
 from cuvil_core.importer.onnx.reading import MAX_NODES
 from cuvil_core.importer.onnx.schema import check_types
-from cuvil_core.importer.onnx.scope import Scope
+from cuvil_core.importer.onnx.scope import Scope, owns
 from cuvil_core.importer.onnx.table import entry_for
 from cuvil_core.importer.onnx.tensor import Tensor
 
@@ -106,7 +106,7 @@ def _nodes(scope: Scope, body: Body, call: Node) -> Iterable[Node]:
 def _define(node: Node, scope: Scope, results: Results) -> None:
     for at, name in enumerate(node.outputs):
         found = results[at] if at < len(results) else None
-        if name and name in scope.known:
+        if name and owns(scope.known, name):
             raise node.broken(f"its output {name!r} is defined twice")
         if name and found is None:
             raise node.unsupported(f"its output {at}")
