@@ -256,15 +256,24 @@ def _clip(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _is_inf(context: Context, node: Node, operands: Operands) -> Tensor:
-    if not (node.flag("detect_negative", True) and node.flag("detect_positive", True)):
-        raise node.unsupported("the test for one sign")
-    return context.emit("isinf", need(node, operands, 0))
+    x = need(node, operands, 0)
+    below, above = node.flag("detect_negative", True), node.flag("detect_positive", True)
+    infinite = context.emit("isinf", x)
+    if below and above:
+        return infinite
+    if not below and not above:
+        return context.full(DType.BOOL, False, x.shape)
+    return context.emit("and", infinite, context.number("lt" if below else "gt", x, 0))
 
 
 _UNARY = {
     "Abs": "abs", "Ceil": "ceil", "Cos": "cos", "Erf": "erf", "Exp": "exp", "Floor": "floor", "IsNaN": "isnan",
     "Log": "log", "Not": "not", "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign",
     "Sin": "sin", "Sqrt": "sqrt", "Tanh": "tanh",
+    "Acos": "acos", "Asin": "asin", "Atan": "atan", "Tan": "tan",
+}  # fmt: skip
+_HYPERBOLIC = {
+    "Acosh": "acosh", "Asinh": "asinh", "Atanh": "atanh", "Cosh": "cosh", "Sinh": "sinh",
 }  # fmt: skip
 _BINARY = {
     "Add": "add", "And": "and", "Div": "div", "Equal": "eq", "Greater": "gt", "GreaterOrEqual": "ge", "Less": "lt",
@@ -272,6 +281,7 @@ _BINARY = {
 }  # fmt: skip
 ENTRIES: tuple[Entry, ...] = (
     *(Entry(op_type, _unary(name)) for op_type, name in _UNARY.items()),
+    *(Entry(op_type, _unary(name), since=9) for op_type, name in _HYPERBOLIC.items()),
     *(Entry(op_type, _binary(name)) for op_type, name in _BINARY.items()),
     *(Entry(op_type, _variadic(name)) for op_type, name in (("Max", "max"), ("Min", "min"), ("Sum", "add"))),
     Entry("Mean", _mean),

@@ -2,6 +2,7 @@
 
 from cuvil_core.importer.onnx import (
     activations,
+    bits,
     constants,
     contractions,
     elementwise,
@@ -17,6 +18,7 @@ from cuvil_core.importer.onnx.node import Node, unknown_op
 
 FAMILIES = (
     activations,
+    bits,
     constants,
     contractions,
     elementwise,
