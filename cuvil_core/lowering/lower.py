@@ -28,13 +28,22 @@ def lower(graph: Graph, decisions: Decisions, name: str = "model") -> Program:
     return Program(
         name,
         tuple(symbol.name for symbol in graph.symbols),
-        tuple(Port(label, value.type) for label, value in zip(graph.input_names, graph.inputs, strict=True)),
-        tuple(Port(label, value.type) for label, value in zip(graph.output_names, graph.outputs, strict=True)),
+        *ports_of(graph),
         graph.guards,
         tuple(world.buffers.values()),
         tuple(world.kernels.values()),
         tuple(world.statements),
         bytes(world.weights),
+    )
+
+
+def ports_of(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """Inputs and outputs as the caller sees them."""
+    inputs = zip(graph.input_names, graph.inputs, graph.inputs_as, strict=True)
+    outputs = zip(graph.output_names, graph.outputs, graph.outputs_as, strict=True)
+    return (
+        tuple(Port(label, value.type, element) for label, value, element in inputs),
+        tuple(Port(label, value.type, element) for label, value, element in outputs),
     )
 
 

@@ -1,7 +1,7 @@
 """Walks the nodes of a model and builds the graph."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -10,14 +10,15 @@ from cuvil_core.contract import InputSpec
 from cuvil_core.errors import CuvilError, InternalError, ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Operands
+from cuvil_core.importer.onnx.narrow import translate
 from cuvil_core.importer.onnx.node import Node, read_node
 from cuvil_core.importer.onnx.reading import opsets, read
 from cuvil_core.importer.onnx.schema import check_types
 from cuvil_core.importer.onnx.signature import Signature, read_signature
 from cuvil_core.importer.onnx.table import entry_for
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.importer.onnx.tensors import payload_of_proto
-from cuvil_core.ir import Equalities, Graph, GraphBuilder, Guard, Payload, Provenance, verify
+from cuvil_core.importer.onnx.tensors import tensor_of_proto
+from cuvil_core.ir import Equalities, Graph, GraphBuilder, Guard, Provenance, verify
 from cuvil_core.ops import RULES
 
 MAX_ROUNDS = 4
@@ -30,7 +31,7 @@ class _Source:
 
     name: str
     nodes: tuple[Node, ...]
-    constants: dict[str, Payload]
+    constants: dict[str, Tensor]
     signature: Signature
     outputs: tuple[str, ...]
 
@@ -72,12 +73,12 @@ def _read(source: Path | bytes, specs: tuple[InputSpec, ...]) -> _Source:
     return _Source(name, nodes, constants, signature, outputs)
 
 
-def _constants(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Payload]:
-    found: dict[str, Payload] = {}
+def _constants(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Tensor]:
+    found: dict[str, Tensor] = {}
     for proto in graph.initializer:
         if proto.name in found:
             raise ModelError(f"Two constants of the model have the name {proto.name!r}; export it again.")
-        found[proto.name] = payload_of_proto(proto, folder, f"Constant {proto.name!r}")
+        found[proto.name] = tensor_of_proto(proto, folder, f"Constant {proto.name!r}")
     return found
 
 
@@ -98,16 +99,19 @@ def _translate_once(source: _Source, guards: tuple[Guard, ...]) -> Graph:
     for symbol, (least, greatest) in source.signature.bounds.items():
         builder.symbol(symbol, least, greatest)
     context = Context(builder, source.signature.rebatched)
-    known = {name: Tensor.of_payload(payload) for name, payload in source.constants.items()}
+    known = dict(source.constants)
     for name, type in source.signature.inputs:
-        known[name] = Tensor.of_value(builder.input(name, type))
+        element = source.signature.elements.get(name)
+        known[name] = replace(Tensor.of_value(builder.input(name, type, element)), element=element)
     for node in source.nodes:
         context.provenance = Provenance(source.name, node.name, node.op_type)
         _define(node, known, _results(context, node, _operands(node, known)))
     missing = [name for name in source.outputs if name not in known]
     if missing:
         raise ModelError(f"Output {missing[0]!r} is computed by no node; export the model again.")
-    return builder.finish([context.value(known[name]) for name in source.outputs], source.outputs)
+    results = [known[name] for name in source.outputs]
+    elements = tuple(one.element for one in results)
+    return builder.finish([context.value(one) for one in results], source.outputs, elements)
 
 
 def _operands(node: Node, known: dict[str, Tensor]) -> Operands:
@@ -122,7 +126,7 @@ def _results(context: Context, node: Node, operands: Operands) -> tuple[Tensor, 
     entry = entry_for(node)
     check_types(node, operands)
     try:
-        results = entry.translate(context, node, operands)
+        return translate(entry, context, node, operands)
     except UnsupportedOpError as error:
         raise (
             error if str(error).startswith("Node ") else UnsupportedOpError(f"{node}: {str(error).rstrip('.')}.")
@@ -134,7 +138,6 @@ def _results(context: Context, node: Node, operands: Operands) -> tuple[Tensor, 
         raise
     except Exception as error:
         raise InternalError(f"{node} cannot be translated ({error!r}); report this as a fault of Cuvil.") from error
-    return results if isinstance(results, tuple) else (results,)
 
 
 def _define(node: Node, known: dict[str, Tensor], results: Iterable[Tensor]) -> None:

@@ -9,7 +9,6 @@ from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Content, Tensor, to_content
-from cuvil_core.importer.onnx.tensors import dtype_of
 from cuvil_core.ir import Dim, DType, Payload, dim_max, dim_min
 
 Fold = Callable[[Dim, Dim], Dim | None]
@@ -203,14 +202,6 @@ def _signed_zero(context: Context, x: Tensor, like: Tensor) -> Tensor:
     return context.emit("select", context.number("eq", x, 0), zero, x)
 
 
-def _cast(context: Context, node: Node, operands: Operands) -> Tensor:
-    return cast(context, need(node, operands, 0), dtype_of(node.integer("to"), str(node)))
-
-
-def _cast_like(context: Context, node: Node, operands: Operands) -> Tensor:
-    return cast(context, need(node, operands, 0), need(node, operands, 1).dtype)
-
-
 def cast(context: Context, x: Tensor, dtype: DType) -> Tensor:
     """cast; known elements stay known where no number can change by it."""
     if x.content is not None and x.dtype.is_integer and _holds(dtype, x.content):
@@ -288,8 +279,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("Neg", _neg),
     Entry("Pow", _pow),
     Entry("Mod", _mod, since=10),
-    Entry("Cast", _cast),
-    Entry("CastLike", _cast_like, since=15),
     Entry("Where", _where, since=9),
     Entry("Clip", _clip),
     Entry("IsInf", _is_inf, since=10),

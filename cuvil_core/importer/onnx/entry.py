@@ -23,6 +23,9 @@ class Entry:
     until: int | None = None
     """The last opset of this meaning; None while it lasts."""
 
+    reads_elements: bool = False
+    """True where the translation itself looks after operands of narrow types; else `narrow` moves or refuses them."""
+
     def covers(self, opset: int) -> bool:
         """True where the opset has this meaning."""
         return self.since <= opset and (self.until is None or opset <= self.until)

@@ -3,6 +3,7 @@
 from cuvil_core.importer.onnx import (
     activations,
     bits,
+    casting,
     constants,
     contractions,
     elementwise,
@@ -19,6 +20,7 @@ from cuvil_core.importer.onnx.node import Node, unknown_op
 FAMILIES = (
     activations,
     bits,
+    casting,
     constants,
     contractions,
     elementwise,

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuvil_core.ir import Dim, DType, Payload, TensorType, Value
+from cuvil_core.ir import Dim, DType, Element, Payload, TensorType, Value
 
 Content: TypeAlias = np.ndarray[Any, Any]
 """An object array of Dims."""
@@ -22,6 +22,8 @@ class Tensor:
     payload: Payload | None = None
     content: Content | None = None
     """Elements as dims, for integers, bools (0 and 1) and floats cast from integers."""
+    element: Element | None = None
+    """The narrow type that the bytes stand for; operands of translations that read no elements never have one."""
 
     @property
     def shape(self) -> tuple[Dim, ...]:
@@ -44,12 +46,12 @@ class Tensor:
         return Tensor(value.type, value=value)
 
     @staticmethod
-    def of_payload(payload: Payload) -> "Tensor":
+    def of_payload(payload: Payload, element: Element | None = None) -> "Tensor":
         """A constant; small ones of integers and bools have known elements."""
         type = TensorType.of(payload.dtype, list(payload.shape))
         whole = not payload.dtype.is_float and payload.elements <= MAX_CONTENT
         content = to_content([int(value) for value in payload.values()], payload.shape) if whole else None
-        return Tensor(type, payload=payload, content=content)
+        return Tensor(type, payload=payload, content=content, element=element)
 
     @staticmethod
     def of_content(dtype: DType, content: Content) -> "Tensor":
