@@ -214,6 +214,21 @@ def test_convolutions(case: str, tmp_path: Path) -> None:
     check(make.done(*results), BINDINGS, tmp_path)
 
 
+@pytest.mark.parametrize("case", ["few input channels", "part-filled blocks", "pointwise", "depthwise", "odd groups"])
+def test_convolutions_of_integers(case: str, tmp_path: Path) -> None:
+    """Sums of int32 products are exact and wrap, whatever the layout."""
+    channels, given = CONVOLUTIONS[case]
+    make = Maker()
+    x = make.input("x", "N", channels, "H", 9, dtype=DType.INT32)
+    window = given.get("window", (3, 3))
+    shape = (given["outputs"], channels // given.get("groups", 1), *window)
+    weights = make.random.integers(-(1 << 31), 1 << 31, shape)
+    attributes = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), "base_dilations": (1, 1), "groups": 1}
+    attributes |= {key: value for key, value in given.items() if key in attributes}
+    y = make.op("conv", x, make.numbers(weights, DType.INT32), **attributes)
+    check(make.done(make.op("max", y, make.filled(-5, y))), BINDINGS, tmp_path)
+
+
 def test_convolutions_of_other_ranks(tmp_path: Path) -> None:
     """One and three spatial axes."""
     make = Maker()
