@@ -12,11 +12,12 @@ from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.reading import MAX_NODES, versions_of
 from cuvil_core.importer.onnx.scope import Functions, Key
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.importer.onnx.tensors import DTYPES
+from cuvil_core.importer.onnx.tensors import DTYPES, ELEMENTS
+from cuvil_core.ir import DType, Element
 
 MAX_CALLS = 32
 """Functions that call functions: deeper comes from a function that calls itself."""
-_CODES = {dtype: code for code, dtype in DTYPES.items()}
+_CODES: dict[DType | Element, int] = {kind: code for table in (DTYPES, ELEMENTS) for code, kind in table.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,13 @@ def _type(operand: Tensor | None) -> bytes:
     proto = onnx.TypeProto()
     if operand is None:
         return bytes(proto.SerializeToString())
-    proto.tensor_type.elem_type = _CODES[operand.dtype]
-    proto.tensor_type.shape.SetInParent()
+    tensor = proto.tensor_type if operand.items is None else proto.sequence_type.elem_type.tensor_type
+    tensor.elem_type = _CODES[operand.element or operand.dtype]
+    if operand.items is not None:
+        return bytes(proto.SerializeToString())
+    tensor.shape.SetInParent()
     for extent in operand.shape:
-        dim = proto.tensor_type.shape.dim.add()
+        dim = tensor.shape.dim.add()
         if extent.constant is None:
             dim.dim_param = str(extent)
         else:
