@@ -44,6 +44,13 @@ def _loop(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...
     turns = _turns(limit)
     if condition is not None and _known(condition) is not None:
         turns, condition = (turns if _known(condition) else Dim.of(0)), None
+    if (
+        isinstance(turns, Tensor)
+        and condition is None
+        and len(body.outputs) > len(initial) + 1
+        and not context.in_block
+    ):
+        turns = context.extent(context.number("max", context.cast(turns, DType.INT64), 0))
     mark = context.builder.mark()
     try:
         finals, rows = emit_loop(context, turns, initial, _turn_of(body, len(initial)), condition)
