@@ -44,6 +44,9 @@ def _loop(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...
     turns = _turns(limit)
     if condition is not None and _known(condition) is not None:
         turns, condition = (turns if _known(condition) else Dim.of(0)), None
+    stacks = len(body.outputs) > len(initial) + 1 and not context.in_block
+    if stacks and limit is not None and (isinstance(turns, Tensor) or condition is not None):
+        turns, condition = _counted_turns(context, limit, condition), None
     mark = context.builder.mark()
     try:
         finals, rows = emit_loop(context, turns, initial, _turn_of(body, len(initial)), condition)
@@ -54,6 +57,14 @@ def _loop(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...
         context.builder.back_to(mark)
         finals, rows = _unrolled(context, node, body, initial, count)
     return (*finals, *rows)
+
+
+def _counted_turns(context: Context, limit: Tensor, condition: Tensor | None) -> Dim:
+    """The number of turns as an extent: what is stacked has so many rows, unless the body ends the loop before."""
+    count = context.number("max", context.cast(limit, DType.INT64), 0)
+    if condition is not None:
+        count = context.emit("select", context.reshape(condition, ()), count, context.like(count, 0))
+    return context.extent(count)
 
 
 def _turns(limit: Tensor | None) -> Dim | Tensor:

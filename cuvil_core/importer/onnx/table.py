@@ -2,7 +2,6 @@
 
 from cuvil_core.importer.onnx import (
     activations,
-    affine_grids,
     bits,
     casting,
     constants,
@@ -35,7 +34,6 @@ from cuvil_core.importer.onnx.old_opsets import FIRST_TRANSLATED
 
 FAMILIES = (
     activations,
-    affine_grids,
     bits,
     casting,
     constants,
