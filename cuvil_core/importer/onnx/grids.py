@@ -125,18 +125,18 @@ def _affine_grid(context: Context, node: Node, operands: Operands) -> Tensor:
     """[N, *sizes, axes]: theta applied to the place of each output element, in units of -1 … 1, last axis first."""
     theta, size = all_of(node, operands)
     extents = context.extents(size)
-    batch, spatial = extents[0], extents[2:]
-    count = len(spatial)
-    if theta.rank != 3 or count not in (2, 3) or theta.shape[1] != count or theta.shape[2] != count + 1:
+    if theta.rank != 3 or len(extents) not in (4, 5):
         raise node.broken("theta must be [N, 2, 3] or [N, 3, 4] and fit the size")
-    context.guard(theta.shape[0], batch)
+    batch, spatial, count = extents[0], extents[2:], len(extents) - 2
+    for extent, wanted in zip(theta.shape, (batch, Dim.of(count), Dim.of(count + 1)), strict=True):
+        context.guard(extent, wanted)
     shape = tuple(spatial)
     lines = [_unit_line(context, node, theta.dtype, shape, axis) for axis in reversed(range(count))]
     places = product(shape)
     ones = context.full(theta.dtype, 1, (1, places))
     columns = context.concat([*(context.reshape(line, (1, places)) for line in lines), ones], 0)
     moved = context.emit("dot", theta, columns, batch_a=(), batch_b=(), contract_a=(2,), contract_b=(0,))
-    return context.reshape(context.transpose(moved, (0, 2, 1)), (theta.shape[0], *shape, count))
+    return context.reshape(context.transpose(moved, (0, 2, 1)), (batch, *shape, count))
 
 
 def _unit_line(context: Context, node: Node, dtype: DType, shape: tuple[Dim, ...], axis: int) -> Tensor:
