@@ -2,6 +2,7 @@
 
 from cuvil_core.importer.onnx import (
     activations,
+    affine_grids,
     bits,
     casting,
     constants,
@@ -24,6 +25,7 @@ from cuvil_core.importer.onnx import (
     resize,
     scatters,
     selection,
+    sequences,
     signal,
     slicing,
 )
@@ -33,6 +35,7 @@ from cuvil_core.importer.onnx.old_opsets import FIRST_TRANSLATED
 
 FAMILIES = (
     activations,
+    affine_grids,
     bits,
     casting,
     constants,
@@ -55,6 +58,7 @@ FAMILIES = (
     resize,
     selection,
     scatters,
+    sequences,
     signal,
     slicing,
 )
