@@ -1,9 +1,10 @@
 """Makes graphs op by op, with the result types of the op table."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from cuvil_core.errors import InternalError
-from cuvil_core.ir.dims import Dim, DimLike
+from cuvil_core.ir.dims import Dim, DimLike, is_from_data
 from cuvil_core.ir.dtypes import DType
 from cuvil_core.ir.equalities import Equalities
 from cuvil_core.ir.graph import UNKNOWN, Attribute, Block, Graph, Guard, Op, Provenance, Relation, SymbolRange, Value
@@ -79,11 +80,21 @@ class GraphBuilder:
         provenance: Provenance = UNKNOWN,
     ) -> tuple[Value, ...]:
         """Append an op and return its results; ModelError where the op table refuses it."""
-        frozen = _freeze({key: self._spelled(value) for key, value in (attributes or {}).items()})
+        spelled = name != "bind"
+        given = (attributes or {}).items()
+        frozen = _freeze({key: self._spelled(value) if spelled else value for key, value in given})
         types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region)
         results = tuple(self.value(self.spell(type)) for type in types)
         self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance))
         return results
+
+    def bind(self, extent: Value, provenance: Provenance = UNKNOWN, wanted: str = "") -> Dim:
+        """A fresh symbol, named like the wanted one, for the extent that one int64 of the data is at run time."""
+        base = f"_{wanted}_" if wanted else "_"
+        symbol = next(f"{base}{number}" for number in count(1) if f"{base}{number}" not in self._symbols)
+        self.symbol(symbol, 0)
+        self.emit("bind", (extent,), {"symbol": (Dim.symbol(symbol),)}, provenance)
+        return Dim.symbol(symbol)
 
     def spell(self, type: TensorType) -> TensorType:
         """The type with the spelling of extents that the equalities allow."""
@@ -130,7 +141,7 @@ class GraphBuilder:
             tuple(outputs),
             tuple(self._ops),
             tuple(self._guards.values()),
-            tuple(self._symbols.values()),
+            tuple(sorted(self._symbols.values(), key=lambda one: is_from_data(one.name))),
             tuple(self._input_names),
             labels,
         )

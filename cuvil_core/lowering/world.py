@@ -8,7 +8,7 @@ from cuvil_core.lowering.fingerprint import fingerprint
 from cuvil_core.lowering.halo import zero_borders
 from cuvil_core.lowering.parameters import Parameters
 from cuvil_core.lowering.placement import Placement
-from cuvil_core.program import ALIGNMENT, Assert, Buffer, Launch, Role, ScheduledKernel
+from cuvil_core.program import ALIGNMENT, Assert, Bind, Buffer, Call, Launch, Role, ScheduledKernel
 from cuvil_core.scheduling import LANES, PLAIN, Decisions, Layout
 from cuvil_core.scheduling.layout import starts_of
 
@@ -21,7 +21,7 @@ class World:
         self.equalities = Equalities(graph.guards)
         self.buffers: dict[str, Buffer] = {}
         self.kernels: dict[object, ScheduledKernel] = {}
-        self.statements: list[Launch | Assert] = []
+        self.statements: list[Launch | Assert | Bind | Call] = []
         self.weights = bytearray()
         self.origin = ""
         self._producers = graph.producers()

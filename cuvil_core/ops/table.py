@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from cuvil_core.errors import ModelError
 from cuvil_core.ir import Attribute, Block, GraphBuilder
-from cuvil_core.ops import contraction, elementwise, leaf, movement, reduction, region, serial
+from cuvil_core.ops import contraction, effect, elementwise, leaf, movement, ordering, reduction, region, serial
 from cuvil_core.ops.spec import Group, OpSpec, Types
 
-FAMILIES = (leaf, elementwise, movement, reduction, serial, contraction, region)
+FAMILIES = (leaf, elementwise, movement, reduction, serial, contraction, ordering, effect, region)
 OPS: dict[str, OpSpec] = {spec.name: spec for family in FAMILIES for spec in family.SPECS}
 _ELEMENTWISE = frozenset({Group.UNARY, Group.BINARY, Group.TERNARY})
 

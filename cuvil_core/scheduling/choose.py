@@ -20,7 +20,15 @@ CONVOLUTIONS = frozenset(
         Strategy.GENERAL,
     )
 )
-_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.DOT, Strategy.CONCAT, Strategy.PREFIX, Strategy.SCATTER}
+_MADE = CONVOLUTIONS | {
+    Strategy.MAP,
+    Strategy.FOLD,
+    Strategy.DOT,
+    Strategy.CONCAT,
+    Strategy.CALL,
+    Strategy.PREFIX,
+    Strategy.SCATTER,
+}
 """Strategies whose results have bytes of their own."""
 _ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
 MAX_VIEWS = 24
@@ -77,7 +85,7 @@ class _Chooser:
             blocked = prefers_blocked(op, self.blocked)
             choice = Choice(self._plain_strategy(op, root))
         self.choices[op] = choice
-        if choice.strategy in (Strategy.VIEW, Strategy.CHECKED):
+        if choice.strategy in (Strategy.VIEW, Strategy.CHECKED, Strategy.BIND):
             self.views[op.result] = self._depth(op)
         for result in op.results:
             wanted = blocked and not (choice.strategy in (Strategy.MAP, Strategy.FOLD) and self._ends_here(result))
@@ -94,6 +102,10 @@ class _Chooser:
             return Strategy.CONCAT
         if op.name == "in_bounds":
             return Strategy.CHECKED
+        if op.name in ("bind", "check"):
+            return Strategy.BIND
+        if op.name in ("sort_order", "positions", "suppress"):
+            return Strategy.CALL
         if op.name == "reshape" and self._is_alias(op):
             return Strategy.ALIAS
         if op.name in SERIAL:
@@ -132,6 +144,8 @@ class _Chooser:
         if maker is None or self.choices[maker].strategy not in _MADE or value in self.homes:
             return False
         if value in self.graph.outputs or concat.operands.count(value) != 1:
+            return False
+        if self.choices[maker].strategy is Strategy.CALL:
             return False
         blocked = self.blocked[concat.result]
         if self.blocked[value] != blocked or (blocked and not _fills_blocks(value, concat)):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_axes, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
@@ -30,10 +31,12 @@ def reshaped(context: Context, x: Tensor, shape: Sequence[Dim]) -> Tensor:
 
 def _reshape(context: Context, node: Node, operands: Operands) -> Tensor:
     x, target = all_of(node, operands)
-    wanted = context.dims(target, "the target shape")
     if target.rank != 1:
         raise node.broken("the target shape must be a vector")
     copies = not node.flag("allowzero", False)
+    if target.content is None:
+        return context.reshape(x, from_data.reshape_target(context, x, target, copies))
+    wanted = context.dims(target, "the target shape")
     shape: list[Dim | None] = []
     for axis, extent in enumerate(wanted):
         if extent == 0 and copies:
@@ -102,8 +105,17 @@ def _axes(context: Context, node: Node, operands: Operands, index: int = 1) -> t
     return node.integers("axes") if node.has("axes") else None
 
 
+def _from_data(operands: Operands, index: int = 1) -> Tensor | None:
+    """The operand at the index where it is given and only a call knows its elements."""
+    given = optional(operands, index)
+    return None if given is None or given.content is not None or given.numbers() is not None else given
+
+
 def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, axes = need(node, operands, 0), _axes(context, node, operands)
+    x = need(node, operands, 0)
+    if (given := _from_data(operands)) is not None:
+        return from_data.squeezed(context, x, given)
+    axes = _axes(context, node, operands)
     if axes is None:
         if any(extent.constant is None for extent in x.shape):
             raise node.unsupported("no axes on a symbolic shape")
@@ -115,7 +127,10 @@ def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _unsqueeze(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, axes = need(node, operands, 0), _axes(context, node, operands)
+    x = need(node, operands, 0)
+    if (given := _from_data(operands)) is not None:
+        return from_data.unsqueezed(context, x, given)
+    axes = _axes(context, node, operands)
     if axes is None:
         raise node.broken("its axes are missing")
     added = resolve_axes(axes, x.rank + len(axes))
@@ -145,6 +160,8 @@ def _concat(context: Context, node: Node, operands: Operands) -> Tensor:
 
 def _expand(context: Context, node: Node, operands: Operands) -> Tensor:
     x, target = all_of(node, operands)
+    if target.content is None:
+        return context.stretch(x, from_data.expanded_shape(context, x, target))
     shape = context.common([x.shape, tuple(context.dims(target, "the target shape"))])
     fixed = _fixed(shape)
     if x.content is not None and fixed is not None and int(np.prod(fixed, dtype=object)) <= MAX_CONTENT:
@@ -154,7 +171,7 @@ def _expand(context: Context, node: Node, operands: Operands) -> Tensor:
 
 def _tile(context: Context, node: Node, operands: Operands) -> Tensor:
     x, given = all_of(node, operands)
-    repeats = context.dims(given, "the repeats")
+    repeats = context.extents(given)
     if len(repeats) != x.rank or any(known_at_least(-repeat, 1) for repeat in repeats):
         raise node.broken("it needs one repeat an axis, none of them negative")
     apart = [extent for pair in zip([Dim.of(1)] * x.rank, x.shape, strict=True) for extent in pair]
@@ -195,7 +212,7 @@ def _split(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ..
     x, given = need(node, operands, 0), optional(operands, 1)
     axis, parts = resolve_axis(node.integer("axis", 0), x.rank), len(node.outputs)
     if given is not None or node.has("split"):
-        sizes = context.dims(given, "the sizes") if given is not None else list(map(Dim.of, node.integers("split")))
+        sizes = context.extents(given) if given is not None else list(map(Dim.of, node.integers("split")))
         if len(sizes) != parts:
             raise node.broken(f"it has {parts} outputs for {len(sizes)} sizes")
         context.guard(sum(sizes, Dim.of(0)), x.shape[axis])

@@ -18,6 +18,7 @@ from cuvil_core.importer.onnx import (
     regions,
     resize,
     scatters,
+    selection,
     signal,
     slicing,
 )
@@ -42,6 +43,7 @@ FAMILIES = (
     regions,
     resize,
     scatters,
+    selection,
     signal,
     slicing,
 )
