@@ -105,6 +105,18 @@ class GraphBuilder:
             return value
         return tuple(self._equalities.canonical(item) for item in value if isinstance(item, Dim))
 
+    def mark(self) -> tuple[int, int, int]:
+        """The state to which `back_to` returns."""
+        return len(self._ops), len(self._guards), len(self._constants)
+
+    def back_to(self, mark: tuple[int, int, int]) -> None:
+        """Take back the ops, guards and constants since the mark; values of theirs must not be used any more."""
+        ops, guards, constants = mark
+        del self._ops[ops:]
+        for kept, held in ((guards, self._guards), (constants, self._constants)):
+            while len(held) > kept:
+                held.popitem()
+
     def append(self, op: Op) -> None:
         """Append an op as it is; its results keep their identity, so its names must not clash at `finish`."""
         self._ops.append(op)

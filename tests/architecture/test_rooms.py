@@ -22,7 +22,7 @@ ROOMS = {
     "cuvil_core.ir": BACK,
     "cuvil_core.ops": f"{BACK} cuvil_core.ir",
     "cuvil_core.reference": f"{BACK} cuvil_core.ir cuvil_core.ops",
-    "cuvil_core.importer": f"{BACK} cuvil_core.ir cuvil_core.ops",
+    "cuvil_core.importer": f"{BACK} cuvil_core.ir cuvil_core.ops cuvil_core.reference",
     "cuvil_core.rewriting": f"{BACK} cuvil_core.ir cuvil_core.ops",
     "cuvil_core.passes": f"{BACK} cuvil_core.ir cuvil_core.ops cuvil_core.reference cuvil_core.rewriting",
     "cuvil_core.scheduling": f"{BACK} cuvil_core.ir cuvil_core.ops cuvil_core.kernel_ir",

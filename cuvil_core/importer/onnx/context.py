@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
+from cuvil_core.importer.onnx.known import known
+from cuvil_core.importer.onnx.scope import Scope
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
 from cuvil_core.ir import (
     UNKNOWN,
@@ -36,9 +38,17 @@ class Context:
         self.rebatched = rebatched or {}
         """Symbol that the caller put in place of a fixed extent of the file → that extent."""
         self.provenance: Provenance = UNKNOWN
+        self.scope: Scope | None = None
+        """The names that the node at work sees."""
+        self.inlined = 0
+        """Nodes of function bodies so far."""
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
-        """One primitive with one result."""
+        """One primitive with one result: an op of the graph, unless the result is known while importing."""
+        found = known(name, operands, attributes)
+        return self._computed(name, operands, attributes) if found is None else found
+
+    def _computed(self, name: str, operands: Sequence[Tensor], attributes: Mapping[str, Attribute]) -> Tensor:
         values = [self.value(operand) for operand in operands]
         result = Tensor.of_value(self.builder.emit(name, values, attributes, self.provenance))
         self.check_size(result.type)
@@ -48,6 +58,8 @@ class Context:
         """The tensor as a value of the graph, made when it is first needed."""
         if tensor.value is not None:
             return tensor.value
+        if tensor.recipe is not None:
+            return self.value(self._computed(tensor.recipe.name, tensor.recipe.operands, tensor.recipe.attributes))
         if tensor.payload is not None:
             return self.builder.constant(tensor.payload, self.provenance)
         numbers = tensor.numbers()

@@ -1,6 +1,5 @@
-"""Walks the nodes of a model and builds the graph."""
+"""Reads a model and builds its graph, in rounds."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,15 +8,15 @@ import onnx
 from cuvil_core.contract import InputSpec
 from cuvil_core.errors import CuvilError, InternalError, ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
-from cuvil_core.importer.onnx.entry import Operands
+from cuvil_core.importer.onnx.functions import own_functions
 from cuvil_core.importer.onnx.node import Node, read_node
 from cuvil_core.importer.onnx.reading import opsets, read
-from cuvil_core.importer.onnx.schema import check_types
+from cuvil_core.importer.onnx.scope import Functions, Scope
 from cuvil_core.importer.onnx.signature import Signature, read_signature
-from cuvil_core.importer.onnx.table import entry_for
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import payload_of_proto
-from cuvil_core.ir import Equalities, Graph, GraphBuilder, Guard, Payload, Provenance, verify
+from cuvil_core.importer.onnx.walk import walk
+from cuvil_core.ir import Equalities, Graph, GraphBuilder, Guard, Payload, verify
 from cuvil_core.ops import RULES
 
 MAX_ROUNDS = 4
@@ -30,6 +29,8 @@ class _Source:
 
     name: str
     nodes: tuple[Node, ...]
+    versions: dict[str, int]
+    functions: Functions
     constants: dict[str, Payload]
     signature: Signature
     outputs: tuple[str, ...]
@@ -63,13 +64,14 @@ def _read(source: Path | bytes, specs: tuple[InputSpec, ...]) -> _Source:
     if graph.sparse_initializer or graph.quantization_annotation:
         raise UnsupportedOpError("The model has sparse or quantized constants, which Cuvil does not compile.")
     constants = _constants(graph, folder)
-    nodes = tuple(read_node(proto, versions, number) for number, proto in enumerate(graph.node))
+    functions = own_functions(model)
+    nodes = tuple(read_node(proto, versions, number, functions) for number, proto in enumerate(graph.node))
     signature = read_signature((proto for proto in graph.input if proto.name not in constants), specs)
     outputs = tuple(proto.name for proto in graph.output)
     if len(set(outputs)) != len(outputs):
         raise ModelError("Two outputs of the model have the same name; export it again.")
     name = source.name if isinstance(source, Path) else ""
-    return _Source(name, nodes, constants, signature, outputs)
+    return _Source(name, nodes, versions, functions, constants, signature, outputs)
 
 
 def _constants(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Payload]:
@@ -98,51 +100,12 @@ def _translate_once(source: _Source, guards: tuple[Guard, ...]) -> Graph:
     for symbol, (least, greatest) in source.signature.bounds.items():
         builder.symbol(symbol, least, greatest)
     context = Context(builder, source.signature.rebatched)
-    known = {name: Tensor.of_payload(payload) for name, payload in source.constants.items()}
+    known: dict[str, Tensor | None] = {n: Tensor.of_payload(payload) for n, payload in source.constants.items()}
     for name, type in source.signature.inputs:
         known[name] = Tensor.of_value(builder.input(name, type))
-    for node in source.nodes:
-        context.provenance = Provenance(source.name, node.name, node.op_type)
-        _define(node, known, _results(context, node, _operands(node, known)))
-    missing = [name for name in source.outputs if name not in known]
+    walk(context, Scope(source.name, source.versions, source.functions, known), source.nodes)
+    outputs = [known.get(name) for name in source.outputs]
+    missing = [name for name, tensor in zip(source.outputs, outputs, strict=True) if tensor is None]
     if missing:
         raise ModelError(f"Output {missing[0]!r} is computed by no node; export the model again.")
-    return builder.finish([context.value(known[name]) for name in source.outputs], source.outputs)
-
-
-def _operands(node: Node, known: dict[str, Tensor]) -> Operands:
-    """The node's inputs; nodes stand in topological order, so an unknown name is missing, or part of a cycle."""
-    for name in node.inputs:
-        if name and name not in known:
-            raise node.broken(f"its input {name!r} is not computed by any node before it")
-    return tuple(known[name] if name else None for name in node.inputs)
-
-
-def _results(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
-    entry = entry_for(node)
-    check_types(node, operands)
-    try:
-        results = entry.translate(context, node, operands)
-    except UnsupportedOpError as error:
-        raise (
-            error if str(error).startswith("Node ") else UnsupportedOpError(f"{node}: {str(error).rstrip('.')}.")
-        ) from error
-    except ModelError as error:
-        text = str(error).rstrip(".")
-        raise error if text.startswith("Node ") else node.broken(text) from error
-    except (CuvilError, RecursionError, MemoryError):
-        raise
-    except Exception as error:
-        raise InternalError(f"{node} cannot be translated ({error!r}); report this as a fault of Cuvil.") from error
-    return results if isinstance(results, tuple) else (results,)
-
-
-def _define(node: Node, known: dict[str, Tensor], results: Iterable[Tensor]) -> None:
-    found = list(results)
-    for at, name in enumerate(node.outputs):
-        if name and name in known:
-            raise node.broken(f"its output {name!r} is defined twice")
-        if name and at >= len(found):
-            raise node.unsupported(f"its output {at}")
-        if name:
-            known[name] = found[at]
+    return builder.finish([context.value(tensor) for tensor in outputs if tensor is not None], source.outputs)

@@ -1,109 +1,19 @@
 """Arithmetic, comparison, logic, rounding; on known elements they are computed while importing."""
 
-from collections.abc import Callable
 from functools import reduce
-
-import numpy as np
 
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
-from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Content, Tensor, to_content
+from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import dtype_of
-from cuvil_core.ir import Dim, DType, Payload, dim_max, dim_min
-
-Fold = Callable[[Dim, Dim], Dim | None]
-
-
-def _divide(a: Dim, b: Dim) -> Dim | None:
-    """Truncation equals rounding down only where both sides are known not to be negative."""
-    low, by = a.least, b.least
-    if b == 0 or low is None or by is None or (low < 0 and a.constant is None) or by < 1:
-        return None
-    return a // b if low >= 0 else -(-a // b)
-
-
-def _equal(a: Dim, b: Dim) -> Dim | None:
-    difference = a - b
-    low, high = difference.bounds()
-    if difference.constant is not None:
-        return Dim.of(int(difference == 0))
-    apart = (low is not None and low > 0) or (high is not None and high < 0)
-    return Dim.of(0) if apart else None
-
-
-def _less(a: Dim, b: Dim) -> Dim | None:
-    low, high = (a - b).bounds()
-    if high is not None and high < 0:
-        return Dim.of(1)
-    return Dim.of(0) if low is not None and low >= 0 else None
-
-
-def _not(value: Dim | None) -> Dim | None:
-    return None if value is None else Dim.of(1) - value
-
-
-FOLDS: dict[str, Fold] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": _divide,
-    "max": dim_max,
-    "min": dim_min,
-    "eq": _equal,
-    "ne": lambda a, b: _not(_equal(a, b)),
-    "lt": _less,
-    "gt": lambda a, b: _less(b, a),
-    "le": lambda a, b: _not(_less(b, a)),
-    "ge": lambda a, b: _not(_less(a, b)),
-    "and": lambda a, b: a * b,
-    "or": lambda a, b: dim_max(a, b),
-}
-
-
-def binary(context: Context, node: Node, name: str, a: Tensor, b: Tensor) -> Tensor:
-    """The primitive, or its known elements."""
-    folded = _fold(name, a, b)
-    return context.binary(name, a, b) if folded is None else folded
-
-
-def _fold(name: str, a: Tensor, b: Tensor) -> Tensor | None:
-    fold = FOLDS.get(name)
-    if fold is None or a.content is None or b.content is None or a.dtype.is_float or a.dtype is not b.dtype:
-        return None
-    try:
-        left, right = np.broadcast_arrays(a.content, b.content)
-    except ValueError:
-        return None
-    if left.size > MAX_CONTENT:
-        return None
-    values = [fold(x, y) for x, y in zip(left.ravel(), right.ravel(), strict=True)]
-    known = [value for value in values if value is not None]
-    if len(known) != len(values) or not all(_fits(value) for value in known):
-        return None
-    boolean = name in ("eq", "ne", "lt", "gt", "le", "ge", "and", "or")
-    dtype = DType.BOOL if boolean else a.dtype
-    return Tensor.of_content(dtype, to_content([wrapped(dtype, value) for value in known], left.shape))
-
-
-def _fits(dim: Dim) -> bool:
-    """Coefficients beside symbols stay far from 64 bits, so that no result wraps unseen."""
-    return dim.constant is not None or all(abs(coefficient) < 1 << 47 for _, coefficient in dim.terms)
-
-
-def wrapped(dtype: DType, dim: Dim) -> Dim:
-    """The number modulo the dtype's range, as at run time; a dim with symbols as it is."""
-    if dim.constant is None or not dtype.is_integer:
-        return dim
-    bits = 8 * dtype.itemsize
-    low = 1 << (bits - 1) if dtype.is_signed else 0
-    return Dim.of((dim.constant + low) % (1 << bits) - low)
+from cuvil_core.ir import DType, Payload
 
 
 def _binary(name: str) -> Translate:
     def translate(context: Context, node: Node, operands: Operands) -> Tensor:
         a, b = all_of(node, operands)
-        return binary(context, node, name, a, b)
+        return context.binary(name, a, b)
 
     return translate
 
@@ -117,7 +27,7 @@ def _unary(name: str) -> Translate:
 
 def _variadic(name: str) -> Translate:
     def translate(context: Context, node: Node, operands: Operands) -> Tensor:
-        return reduce(lambda a, b: binary(context, node, name, a, b), all_of(node, operands))
+        return reduce(lambda a, b: context.binary(name, a, b), all_of(node, operands))
 
     return translate
 
@@ -126,15 +36,6 @@ def _mean(context: Context, node: Node, operands: Operands) -> Tensor:
     tensors = all_of(node, operands)
     total = reduce(lambda a, b: context.binary("add", a, b), tensors)
     return context.number("div", total, len(tensors))
-
-
-def _neg(context: Context, node: Node, operands: Operands) -> Tensor:
-    x = need(node, operands, 0)
-    if x.content is not None and x.dtype.is_integer:
-        return Tensor.of_content(
-            x.dtype, to_content([wrapped(x.dtype, -dim) for dim in x.content.ravel()], x.content.shape)
-        )
-    return context.emit("neg", x)
 
 
 def _pow(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -204,45 +105,15 @@ def _signed_zero(context: Context, x: Tensor, like: Tensor) -> Tensor:
 
 
 def _cast(context: Context, node: Node, operands: Operands) -> Tensor:
-    return cast(context, need(node, operands, 0), dtype_of(node.integer("to"), str(node)))
+    return context.cast(need(node, operands, 0), dtype_of(node.integer("to"), str(node)))
 
 
 def _cast_like(context: Context, node: Node, operands: Operands) -> Tensor:
-    return cast(context, need(node, operands, 0), need(node, operands, 1).dtype)
-
-
-def cast(context: Context, x: Tensor, dtype: DType) -> Tensor:
-    """cast; known elements stay known where no number can change by it."""
-    if x.content is not None and x.dtype.is_integer and _holds(dtype, x.content):
-        return Tensor.of_content(dtype, x.content)
-    return context.cast(x, dtype)
-
-
-_RANGES = {DType.INT64: 63, DType.UINT64: 64, DType.INT32: 31, DType.UINT32: 32, DType.FLOAT64: 53, DType.FLOAT32: 24}
-
-
-def _holds(dtype: DType, content: Content) -> bool:
-    """Wide types hold every extent that a tensor in memory can have; numbers are checked one by one.
-
-    float32 rounds extents beyond 2**24, which only Range reads as numbers, so symbols are let through.
-    """
-    bits = _RANGES.get(dtype)
-    if bits is None:
-        return False
-    constants = [dim.constant for dim in content.ravel()]
-    signed = dtype not in (DType.UINT32, DType.UINT64)
-    return all(value is None or (-(1 << bits) < value < 1 << bits and (signed or value >= 0)) for value in constants)
+    return context.cast(need(node, operands, 0), need(node, operands, 1).dtype)
 
 
 def _where(context: Context, node: Node, operands: Operands) -> Tensor:
     condition, a, b = all_of(node, operands)
-    if condition.content is not None and a.content is not None and b.content is not None and a.dtype is b.dtype:
-        picks, left, right = np.broadcast_arrays(condition.content, a.content, b.content)
-        if picks.size <= MAX_CONTENT and all(dim.constant is not None for dim in picks.ravel()):
-            chosen = [
-                x if pick == 1 else y for pick, x, y in zip(picks.ravel(), left.ravel(), right.ravel(), strict=True)
-            ]
-            return Tensor.of_content(a.dtype, to_content(chosen, picks.shape))
     return context.emit("select", *context.together(condition, a, b))
 
 
@@ -263,8 +134,8 @@ def _is_inf(context: Context, node: Node, operands: Operands) -> Tensor:
 
 _UNARY = {
     "Abs": "abs", "Ceil": "ceil", "Cos": "cos", "Erf": "erf", "Exp": "exp", "Floor": "floor", "IsNaN": "isnan",
-    "Log": "log", "Not": "not", "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign",
-    "Sin": "sin", "Sqrt": "sqrt", "Tanh": "tanh",
+    "Log": "log", "Neg": "neg", "Not": "not", "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid",
+    "Sign": "sign", "Sin": "sin", "Sqrt": "sqrt", "Tanh": "tanh",
 }  # fmt: skip
 _BINARY = {
     "Add": "add", "And": "and", "Div": "div", "Equal": "eq", "Greater": "gt", "GreaterOrEqual": "ge", "Less": "lt",
@@ -275,7 +146,6 @@ ENTRIES: tuple[Entry, ...] = (
     *(Entry(op_type, _binary(name)) for op_type, name in _BINARY.items()),
     *(Entry(op_type, _variadic(name)) for op_type, name in (("Max", "max"), ("Min", "min"), ("Sum", "add"))),
     Entry("Mean", _mean),
-    Entry("Neg", _neg),
     Entry("Pow", _pow),
     Entry("Mod", _mod, since=10),
     Entry("Cast", _cast),

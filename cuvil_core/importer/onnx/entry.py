@@ -14,7 +14,7 @@ Translate = Callable[[Context, Node, Operands], Tensor | tuple[Tensor, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One op of ONNX's default domain in a range of opsets."""
+    """One op in a range of opsets."""
 
     op_type: str
     translate: Translate
@@ -22,6 +22,8 @@ class Entry:
     """The first opset of this meaning."""
     until: int | None = None
     """The last opset of this meaning; None while it lasts."""
+    domain: str = ""
+    """The domain of the op; empty for ONNX's default one."""
 
     def covers(self, opset: int) -> bool:
         """True where the opset has this meaning."""

@@ -1,32 +1,11 @@
-"""Reshaping, slicing, joining, repeating. On known elements the same is done while importing."""
-
-from collections.abc import Sequence
-
-import numpy as np
+"""Reshaping, slicing, joining, repeating."""
 
 from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_axes, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
-from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Content, Tensor, to_content
+from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DType, Relation, product
-
-
-def _moved(x: Tensor, content: Content) -> Tensor:
-    return Tensor.of_content(x.dtype, np.asarray(content, object))
-
-
-def _fixed(shape: Sequence[Dim]) -> tuple[int, ...] | None:
-    constants = [extent.constant for extent in shape]
-    return None if None in constants else tuple(c for c in constants if c is not None)
-
-
-def reshaped(context: Context, x: Tensor, shape: Sequence[Dim]) -> Tensor:
-    """reshape, of known elements too."""
-    fixed = _fixed(shape)
-    if x.content is not None and fixed is not None and int(np.prod(fixed, dtype=object)) == x.content.size:
-        return _moved(x, x.content.reshape(fixed))
-    return context.reshape(x, shape)
 
 
 def _reshape(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -46,7 +25,7 @@ def _reshape(context: Context, node: Node, operands: Operands) -> Tensor:
         if extent.constant is not None and extent.constant < -1:
             raise node.broken(f"the target extent {extent} is negative")
         shape.append(None if extent == -1 else extent)
-    return reshaped(context, x, _fill(context, node, x, shape))
+    return context.reshape(x, _fill(context, node, x, shape))
 
 
 def _fill(context: Context, node: Node, x: Tensor, shape: list[Dim | None]) -> list[Dim]:
@@ -94,7 +73,7 @@ def _flatten(context: Context, node: Node, operands: Operands) -> Tensor:
     if not -x.rank <= axis <= x.rank:
         raise node.broken(f"axis {axis} is outside of rank {x.rank}")
     axis = axis + x.rank if axis < 0 else axis
-    return reshaped(context, x, [product(x.shape[:axis]), product(x.shape[axis:])])
+    return context.reshape(x, [product(x.shape[:axis]), product(x.shape[axis:])])
 
 
 def _axes(context: Context, node: Node, operands: Operands, index: int = 1) -> tuple[int, ...] | None:
@@ -123,7 +102,7 @@ def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
     dropped = resolve_axes(axes, x.rank)
     for axis in dropped:
         context.guard(x.shape[axis], 1)
-    return reshaped(context, x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
+    return context.reshape(x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
 
 
 def _unsqueeze(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -136,7 +115,7 @@ def _unsqueeze(context: Context, node: Node, operands: Operands) -> Tensor:
     added = resolve_axes(axes, x.rank + len(axes))
     rest = iter(x.shape)
     shape = [Dim.of(1) if axis in added else next(rest) for axis in range(x.rank + len(added))]
-    return reshaped(context, x, shape)
+    return context.reshape(x, shape)
 
 
 def _transpose(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -144,7 +123,7 @@ def _transpose(context: Context, node: Node, operands: Operands) -> Tensor:
     perm = node.integers("perm", tuple(reversed(range(x.rank))))
     if sorted(perm) != list(range(x.rank)):
         raise node.broken(f"perm {list(perm)} does not permute rank {x.rank}")
-    return _moved(x, x.content.transpose(perm)) if x.content is not None else context.transpose(x, perm)
+    return context.transpose(x, perm)
 
 
 def _concat(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -152,9 +131,6 @@ def _concat(context: Context, node: Node, operands: Operands) -> Tensor:
     axis = resolve_axis(node.integer("axis"), tensors[0].rank)
     if any(tensor.rank != tensors[0].rank for tensor in tensors):
         raise node.broken("its inputs have different ranks")
-    contents = [tensor.content for tensor in tensors if tensor.content is not None]
-    if len(contents) == len(tensors) and sum(content.size for content in contents) <= MAX_CONTENT:
-        return _moved(tensors[0], np.concatenate(contents, axis))
     return context.concat(tensors, axis)
 
 
@@ -163,9 +139,6 @@ def _expand(context: Context, node: Node, operands: Operands) -> Tensor:
     if target.content is None:
         return context.stretch(x, from_data.expanded_shape(context, x, target))
     shape = context.common([x.shape, tuple(context.dims(target, "the target shape"))])
-    fixed = _fixed(shape)
-    if x.content is not None and fixed is not None and int(np.prod(fixed, dtype=object)) <= MAX_CONTENT:
-        return _moved(x, np.broadcast_to(x.content, fixed))
     return context.stretch(x, shape)
 
 
@@ -189,9 +162,6 @@ def _gather(context: Context, node: Node, operands: Operands) -> Tensor:
         picked = context.emit("select", context.number("lt", indices, 0), wrapped, indices)
         return context.emit("gather", data, context.emit("in_bounds", picked, extent=(extent,)), axis=axis)
     places = [_place(context, index, extent) for index in indices.content.ravel()]
-    fixed = _fixed(places)
-    if data.content is not None and fixed is not None:
-        return _moved(data, np.take(data.content, np.array(fixed, int).reshape(indices.content.shape), axis))
     if len(places) == 1:
         kept = context.slice(data, axis, places[0], 1)
         return context.reshape(kept, [*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]])

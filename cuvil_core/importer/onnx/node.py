@@ -1,7 +1,7 @@
 """One node of the model with typed attributes, already checked against ONNX's own schema."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import onnx
@@ -24,9 +24,22 @@ class Node:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, AttributeProto]
+    overload: str = ""
+    within: str = ""
+    """The node whose body this one is part of, as it calls itself; empty in the model's own graph."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a function that the node calls is known by."""
+        return self.domain, self.op_type, self.overload
+
+    @property
+    def place(self) -> str:
+        """The node for error sentences."""
+        return f"{self.within}, within it {self.name!r}" if self.within else f"Node {self.name!r}"
 
     def __str__(self) -> str:
-        return f"Node {self.name!r} ({self.op_type}, opset {self.opset})"
+        return f"{self.place} ({self.op_type}, opset {self.opset})"
 
     def has(self, key: str) -> bool:
         """True where the attribute is given."""
@@ -75,22 +88,34 @@ class Node:
         return UnsupportedOpError(f"{self} uses {what}, which Cuvil does not compile; see {HOW_TO}.")
 
 
-def read_node(proto: onnx.NodeProto, opsets: Mapping[str, int], number: int) -> Node:
-    """The node after the checks of its schema: known op and attributes, their kinds, numbers of inputs and outputs."""
+def read_node(
+    proto: onnx.NodeProto,
+    opsets: Mapping[str, int],
+    number: int,
+    functions: Container[tuple[str, str, str]] = (),
+    within: str = "",
+) -> Node:
+    """The node after the checks of its schema: known op and attributes, their kinds, numbers of inputs and outputs.
+
+    A call of one of the `functions` has no schema. `within` is the node whose body this one is part of.
+    """
     domain = "" if proto.domain == "ai.onnx" else proto.domain
     name = proto.name or f"#{number}"
     opset = opsets.get(domain)
     if opset is None:
         raise UnsupportedOpError(
-            f"Node {name!r} uses op {proto.op_type} of domain {domain!r}, which it does not import; see {HOW_TO}."
+            f"{f'{within}, within it' if within else 'Node'} {name!r} uses op {proto.op_type} of domain {domain!r}, "
+            f"which it does not import; see {HOW_TO}."
         )
     attributes = {attribute.name: attribute for attribute in proto.attribute}
     node = Node(proto.op_type, domain, opset, name, tuple(proto.input), tuple(proto.output), attributes)
-    if domain or not onnx.defs.has(proto.op_type, ""):
-        raise unknown_op(node)
+    node = replace(node, overload=proto.overload, within=within)
     if len(attributes) != len(proto.attribute):
         raise node.broken("an attribute is given twice")
-    _check_schema(node)
+    if any(attribute.ref_attr_name for attribute in proto.attribute):
+        raise node.broken("it refers to an attribute of a function that it is not part of")
+    if node.key not in functions:
+        _check_schema(node)
     return node
 
 
@@ -98,14 +123,14 @@ def unknown_op(node: Node) -> UnsupportedOpError:
     """The error for an op that the table lacks."""
     domain = node.domain or "ai.onnx"
     return UnsupportedOpError(
-        f"Node {node.name!r} uses op {node.op_type} of domain {domain!r}, opset {node.opset}, which Cuvil does not "
+        f"{node.place} uses op {node.op_type} of domain {domain!r}, opset {node.opset}, which Cuvil does not "
         f"compile; see {HOW_TO}."
     )
 
 
 def _check_schema(node: Node) -> None:
     try:
-        schema = onnx.defs.get_schema(node.op_type, node.opset, "")
+        schema = onnx.defs.get_schema(node.op_type, node.opset, node.domain)
     except onnx.defs.SchemaError:
         raise unknown_op(node) from None
     if schema.deprecated:

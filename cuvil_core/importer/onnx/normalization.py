@@ -20,6 +20,8 @@ def _batch_norm(context: Context, node: Node, operands: Operands) -> Tensor | tu
     training = node.flag("training_mode", False)
     if not training and len([name for name in node.outputs if name]) > 1:
         raise node.unsupported("training mode")
+    if not node.flag("spatial", True):
+        raise node.unsupported("statistics of each activation (spatial is 0)")
     if x.rank < 2 or any(vector.rank != 1 for vector in (scale, bias, mean, variance)):
         raise node.broken("it needs channels on axis 1 and one number a channel")
     for vector in (scale, bias, mean, variance):

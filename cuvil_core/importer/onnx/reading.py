@@ -1,5 +1,6 @@
 """Bytes → ModelProto, with the checks that need no translation."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
@@ -11,7 +12,7 @@ MAX_MODEL_BYTES = (1 << 31) - 1
 """Protobuf itself cannot hold more in one message."""
 MAX_NODES = 200_000
 NEWEST_OPSET = 28
-OLDEST_OPSET = 7
+OLDEST_OPSET = 1
 
 
 def read(source: Path | bytes) -> tuple[onnx.ModelProto, Path | None]:
@@ -39,36 +40,43 @@ def _parse(data: bytes, name: str) -> onnx.ModelProto:
         raise ModelError(f"{name} holds no ONNX graph with outputs; fetch or export the model again.")
     if len(model.graph.node) > MAX_NODES:
         raise SizeError(f"The graph has {len(model.graph.node)} nodes, more than {MAX_NODES}; split the model.")
-    _check_text(model.graph)
+    _check_text(model)
     return model
 
 
-def _check_text(graph: onnx.GraphProto) -> None:
+def _check_text(model: onnx.ModelProto) -> None:
     """Protobuf hands over names that are not UTF-8 as bytes, on which everything later would stumble."""
+    graph = model.graph
     texts: list[object] = [entry.name for entry in (*graph.initializer, *graph.input, *graph.output)]
     for value in graph.input:
         texts.extend(dim.dim_param for dim in value.type.tensor_type.shape.dim)
-    for node in graph.node:
+    for function in model.functions:
+        texts.extend((function.name, function.domain, function.overload, *function.input, *function.output))
+        texts.extend((*function.attribute, *(attribute.name for attribute in function.attribute_proto)))
+    for node in (*graph.node, *(node for function in model.functions for node in function.node)):
         texts.extend((node.name, node.op_type, node.domain, *node.input, *node.output))
-        texts.extend(attribute.name for attribute in node.attribute)
+        texts.extend(text for attribute in node.attribute for text in (attribute.name, attribute.ref_attr_name))
     if not all(isinstance(text, str) for text in texts):
         raise ModelError("The model has a name that is not UTF-8; fetch or export it again.")
 
 
 def opsets(model: onnx.ModelProto) -> dict[str, int]:
     """Domain → opset version; the default domain is the empty string."""
+    if not model.opset_import:
+        raise ModelError("The model does not say which ONNX opset it uses; export it again.")
+    return versions_of(model.opset_import)
+
+
+def versions_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """Domain → opset version, of a model or of a function."""
     found: dict[str, int] = {}
-    for entry in model.opset_import:
+    for entry in imports:
         domain = "" if entry.domain == "ai.onnx" else str(entry.domain)
         if domain in found and found[domain] != entry.version:
             raise ModelError(f"The model imports two opsets of domain {domain!r}; export it again.")
         found[domain] = entry.version
     version = found.get("")
-    if version is None and found:
-        raise UnsupportedOpError(f"The model uses ops of {', '.join(found)} alone, which Cuvil does not compile.")
-    if version is None:
-        raise ModelError("The model does not say which ONNX opset it uses; export it again.")
-    if not OLDEST_OPSET <= version <= NEWEST_OPSET:
+    if version is not None and not OLDEST_OPSET <= version <= NEWEST_OPSET:
         raise UnsupportedOpError(
             f"ONNX opset {version} is outside of {OLDEST_OPSET}..{NEWEST_OPSET}; convert the model."
         )

@@ -11,7 +11,7 @@ _NAMES: dict[DType, str] = {DType.FLOAT32: "tensor(float)", DType.FLOAT64: "tens
 
 def check_types(node: Node, operands: Operands) -> None:
     """Return when every dtype is one that the op's schema names and those of one type parameter agree."""
-    schema = onnx.defs.get_schema(node.op_type, node.opset, "")
+    schema = onnx.defs.get_schema(node.op_type, node.opset, node.domain)
     allowed = {constraint.type_param_str: constraint.allowed_type_strs for constraint in schema.type_constraints}
     bound: dict[str, DType] = {}
     for at, operand in enumerate(operands):

@@ -1,7 +1,5 @@
 """Slice: ranges of axes with ends that count from the back, clamp, or are symbolic."""
 
-import numpy as np
-
 from cuvil_core.errors import UnsupportedOpError
 from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_axes
@@ -77,10 +75,6 @@ def _slice_axis(context: Context, x: Tensor, axis: int, start: Dim, end: Dim, st
         first, last = _clamp_start_backward(context, start, extent), _clamp_end_backward(context, end, extent)
         size = (first - last).ceil_div(-step)
     size = size if known_at_least(size, 0) else _not_negative(context, size)
-    if x.content is not None and first.constant is not None and size.constant is not None:
-        return Tensor.of_content(
-            x.dtype, np.take(x.content, first.constant + step * np.arange(size.constant), axis=axis)
-        )
     return context.slice(x, axis, first, size, step)
 
 

@@ -23,7 +23,8 @@ from cuvil_core.importer.onnx import (
     slicing,
 )
 from cuvil_core.importer.onnx.entry import Entry
-from cuvil_core.importer.onnx.node import Node, unknown_op
+from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.old_opsets import FIRST_TRANSLATED
 
 FAMILIES = (
     activations,
@@ -60,9 +61,8 @@ def _by_op_type() -> dict[str, tuple[Entry, ...]]:
 TABLE: dict[str, tuple[Entry, ...]] = _by_op_type()
 
 
-def entry_for(node: Node) -> Entry:
-    """The entry that covers the node's op and opset; UnsupportedOpError when there is none."""
-    for entry in TABLE.get(node.op_type, ()):
-        if entry.covers(node.opset):
-            return entry
-    raise unknown_op(node)
+def entry_for(node: Node) -> Entry | None:
+    """The entry that covers the node's op and opset, an old one being upgraded; None when there is none."""
+    opset = node.opset if node.domain else max(node.opset, FIRST_TRANSLATED)
+    entries = (entry for entry in TABLE.get(node.op_type, ()) if entry.domain == node.domain)
+    return next((entry for entry in entries if entry.covers(opset)), None)

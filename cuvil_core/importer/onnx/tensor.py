@@ -1,16 +1,26 @@
 """What the importer knows of a tensor before it decides whether an op is needed for it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuvil_core.ir import Dim, DType, Payload, TensorType, Value
+from cuvil_core.ir import Attribute, Dim, DType, Payload, TensorType, Value
 
 Content: TypeAlias = np.ndarray[Any, Any]
 """An object array of Dims."""
 MAX_CONTENT = 1024
 """Shape arithmetic is followed for tensors of at most so many elements."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """A primitive that makes a tensor whose elements are known, for the consumer that needs it as a value."""
+
+    name: str
+    operands: "tuple[Tensor, ...]"
+    attributes: Mapping[str, Attribute]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +32,8 @@ class Tensor:
     payload: Payload | None = None
     content: Content | None = None
     """Elements as dims, for integers, bools (0 and 1) and floats cast from integers."""
+    recipe: Recipe | None = None
+    """How the graph makes the data, where that is better than a constant."""
 
     @property
     def shape(self) -> tuple[Dim, ...]:
@@ -44,12 +56,17 @@ class Tensor:
         return Tensor(value.type, value=value)
 
     @staticmethod
-    def of_payload(payload: Payload) -> "Tensor":
+    def of_bytes(dtype: DType, shape: tuple[int, ...], data: bytes) -> "Tensor":
+        """A constant of row-major little-endian elements."""
+        return Tensor.of_payload(Payload(dtype, shape, data))
+
+    @staticmethod
+    def of_payload(payload: Payload, recipe: Recipe | None = None) -> "Tensor":
         """A constant; small ones of integers and bools have known elements."""
         type = TensorType.of(payload.dtype, list(payload.shape))
         whole = not payload.dtype.is_float and payload.elements <= MAX_CONTENT
         content = to_content([int(value) for value in payload.values()], payload.shape) if whole else None
-        return Tensor(type, payload=payload, content=content)
+        return Tensor(type, payload=payload, content=content, recipe=recipe)
 
     @staticmethod
     def of_content(dtype: DType, content: Content) -> "Tensor":
