@@ -6,12 +6,14 @@ from cuvil_core.importer.onnx import (
     contractions,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     reductions,
@@ -21,6 +23,7 @@ from cuvil_core.importer.onnx import (
     selection,
     signal,
     slicing,
+    trees,
 )
 from cuvil_core.importer.onnx.entry import Entry
 from cuvil_core.importer.onnx.node import Node
@@ -32,12 +35,14 @@ FAMILIES = (
     contractions,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     reductions,
@@ -47,6 +52,7 @@ FAMILIES = (
     selection,
     signal,
     slicing,
+    trees,
 )
 
 
