@@ -145,6 +145,12 @@ CASES: dict[str, Case] = {
         {"output_height": 2, "output_width": 3, "sampling_ratio": 2, "spatial_scale": 1.5},
         compiled=True,
     ),
+    "aligned regions by their size": Case(
+        "RoiAlign",
+        {"x": (("N", 2, "M", 9), F32), "r": (("M", 4), F32), "i": (("M",), 0)},
+        {"output_height": 2, "output_width": 1, "mode": "max", "spatial_scale": 3.5},
+        compiled=True,
+    ),
     "a deformed convolution": Case(
         "DeformConv",
         {"x": (("N", 2, "M", 5), F32), "w": ((3, 2, 2, 2), F32), "o": (("N", 8, "M", 4), F32)},
