@@ -2,7 +2,6 @@
 
 from cuvil_core.importer.onnx import (
     activations,
-    affine_grids,
     bits,
     casting,
     constants,
@@ -10,12 +9,14 @@ from cuvil_core.importer.onnx import (
     control,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     quantization,
@@ -28,6 +29,7 @@ from cuvil_core.importer.onnx import (
     sequences,
     signal,
     slicing,
+    trees,
 )
 from cuvil_core.importer.onnx.entry import Entry
 from cuvil_core.importer.onnx.node import Node
@@ -35,7 +37,6 @@ from cuvil_core.importer.onnx.old_opsets import FIRST_TRANSLATED
 
 FAMILIES = (
     activations,
-    affine_grids,
     bits,
     casting,
     constants,
@@ -43,12 +44,14 @@ FAMILIES = (
     control,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     quantization,
@@ -61,6 +64,7 @@ FAMILIES = (
     sequences,
     signal,
     slicing,
+    trees,
 )
 
 
