@@ -6,6 +6,7 @@ from cuvil_core.importer.onnx.context import Context, resolve_axes, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
+from cuvil_core.ir import DType
 
 Reduction = Callable[[Context, Tensor, tuple[int, ...], bool], Tensor]
 
@@ -29,6 +30,17 @@ def _axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[
 
 def _plain(kind: str) -> Reduction:
     return lambda context, x, axes, keep: context.reduce(kind, x, axes, keep)
+
+
+def _extreme(kind: str) -> Reduction:
+    """Of bools as bytes: any and all."""
+
+    def compute(context: Context, x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+        if x.dtype is not DType.BOOL:
+            return context.reduce(kind, x, axes, keep)
+        return context.cast(context.reduce(kind, context.cast(x, DType.UINT8), axes, keep), DType.BOOL)
+
+    return compute
 
 
 def _square(context: Context, x: Tensor) -> Tensor:
@@ -59,8 +71,8 @@ def _arg(kind: str) -> Translate:
 
 _REDUCTIONS: dict[str, Reduction] = {
     "ReduceSum": _plain("sum"),
-    "ReduceMax": _plain("max"),
-    "ReduceMin": _plain("min"),
+    "ReduceMax": _extreme("max"),
+    "ReduceMin": _extreme("min"),
     "ReduceProd": _plain("prod"),
     "ReduceMean": lambda context, x, axes, keep: context.mean(x, axes, keep),
     "ReduceL1": lambda context, x, axes, keep: context.reduce("sum", context.emit("abs", x), axes, keep),
