@@ -9,12 +9,14 @@ from cuvil_core.importer.onnx import (
     control,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     quantization,
@@ -27,6 +29,7 @@ from cuvil_core.importer.onnx import (
     sequences,
     signal,
     slicing,
+    trees,
 )
 from cuvil_core.importer.onnx.entry import Entry
 from cuvil_core.importer.onnx.node import Node
@@ -41,12 +44,14 @@ FAMILIES = (
     control,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     quantization,
@@ -59,6 +64,7 @@ FAMILIES = (
     sequences,
     signal,
     slicing,
+    trees,
 )
 
 
