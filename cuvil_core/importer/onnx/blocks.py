@@ -49,12 +49,17 @@ def agree(context: Context, a: Tensor, b: Tensor, what: str) -> None:
     """Go on where a value has one type on two ways, with guards where that cannot be proved."""
     if a.dtype is not b.dtype:
         raise ModelError(f"{what} is {a.dtype} on one way and {b.dtype} on the other")
-    differ = a.rank != b.rank or any((x - y).constant not in (0, None) for x, y in zip(a.shape, b.shape, strict=True))
-    if differ:
+    if a.rank != b.rank or any(_differ(x, y) for x, y in zip(a.shape, b.shape, strict=True)):
         shapes = " and ".join(f"[{', '.join(map(str, one.shape))}]" for one in (a, b))
         raise UnsupportedOpError(f"{what} has the shapes {shapes}, by the way taken; give it one shape")
     for x, y in zip(a.shape, b.shape, strict=True):
         context.guard(x, y)
+
+
+def _differ(a: Dim, b: Dim) -> bool:
+    """True where no symbols make them equal, or one is 1 and stretches to the other as a rule."""
+    low, high = (a - b).bounds()
+    return (low or 0) > 0 or (high or 0) < 0 or (a != b and 1 in (a.constant, b.constant))
 
 
 def emit_if(context: Context, condition: Tensor, sides: Sequence[Callable[[Body], list[Tensor]]]) -> list[Tensor]:

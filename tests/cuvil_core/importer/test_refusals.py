@@ -98,9 +98,9 @@ CASES: dict[str, tuple[onnx.ModelProto, type[CuvilError], str]] = {
                        ModelError, "finite"),
     "huge range": (_model(_one("Range", "a", "b", "c"), a=np.int64(0), b=np.int64(1 << 60), c=np.int64(1)), SizeError,
                    "bytes"),
-    "control flow": (_model([helper.make_node("If", ["x"], ["y"], then_branch=helper.make_graph([], "t", [], []),
-                                              else_branch=helper.make_graph([], "e", [], []))]), UnsupportedOpError,
-                     "If"),
+    "float condition": (_model([helper.make_node("If", ["x"], ["y"], then_branch=helper.make_graph([], "t", [], []),
+                                                 else_branch=helper.make_graph([], "e", [], []))]), ModelError,
+                        "float32, which ONNX does not allow"),
 }  # fmt: skip
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from control_graphs import TEXTS, control_graph
 from cuvil_core import passes, program, reference
 from cuvil_core.ir import Graph
 from cuvil_core.lowering import lower
 from cuvil_core.scheduling import Isa, Machine, choose
-from control_graphs import TEXTS, control_graph
 from graph_checks import assert_same, interpreted, module_of, random_inputs, variants
 
 pytestmark = pytest.mark.timeout(600)
