@@ -128,7 +128,7 @@ _VECTOR_FLAGS = ("avx", "fma", "f16c", "bmi", "sse", "ssse", "amx", "gfni", "vae
 def build(program: Program, variant: Variant, symbols: tuple[SymbolRange, ...] = ()) -> bytes:
     """The shared object of one variant; `symbols` are the ranges that it may rely on."""
     ranges = {one.name: (one.least, one.greatest) for one in symbols}
-    sources = {**emit_program(program, variant.isa.value, ranges), **support.sources()}
+    sources = {**emit_program(program, variant.isa.value, ranges), **support.sources(bool(program.calls))}
     return toolchain.build(sources, support.headers(), variant.target, cache_dir=_toolchain_folder())
 
 
@@ -163,7 +163,7 @@ def share_weights(programs: Mapping[str, Program]) -> tuple[dict[str, Program], 
 def facts_of(graph: Graph, programs: Mapping[str, Program], variants: tuple[Variant, ...]) -> dict[str, Any]:
     """Counts and texts for reports and error sentences."""
     best = programs[variants[-1].name]
-    bounds: dict[str, list[int | None]] = {one.name: [one.least, one.greatest] for one in graph.symbols}
+    bounds: dict[str, list[int | None]] = {one.name: [one.least, one.greatest] for one in graph.input_symbols}
     return {
         "ops": len([op for op in graph.ops if op.name != "constant"]),
         "kernels": len(best.kernels),
@@ -173,7 +173,8 @@ def facts_of(graph: Graph, programs: Mapping[str, Program], variants: tuple[Vari
         "arena_bytes_at_most": _arena_at_most(best, bounds),
         "guards": [*map(str, graph.guards), f"that all sizes stay below {LARGEST} bytes"],
         "asserts": [one.text for one in best.asserts],
-        "symbols": [symbol.name for symbol in graph.symbols],
+        "binds": [f"that the extent {one.symbol} of {one.origin} is not negative" for one in best.binds],
+        "symbols": [symbol.name for symbol in graph.input_symbols],
         "bounds": bounds,
         "variants": {variant.name: list(variant.flags) for variant in variants},
     }
@@ -188,8 +189,8 @@ def arena_bytes(program: Program, symbols: Mapping[str, int]) -> int:
 def _least(graph: Graph) -> dict[str, int]:
     """The least extent of every symbol by its range and by guards such as 7 <= H and K == 16."""
     equalities = Equalities(graph.guards)
-    known = {symbol.name: equalities.canonical(Dim.symbol(symbol.name)).constant for symbol in graph.symbols}
-    found = {symbol.name: known[symbol.name] or symbol.least for symbol in graph.symbols}
+    known = {symbol.name: equalities.canonical(Dim.symbol(symbol.name)).constant for symbol in graph.input_symbols}
+    found = {symbol.name: known[symbol.name] or symbol.least for symbol in graph.input_symbols}
     for guard in graph.guards:
         name, least = str(guard.right), guard.left.constant
         if guard.relation is Relation.AT_MOST and name in found and least is not None:

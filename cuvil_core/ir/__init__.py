@@ -3,11 +3,11 @@
 Holds: dims, dtypes, tensor types, values, ops, blocks, graphs, guards, provenance, payloads; the builder, the text
 printer and its inverse, the verifier.
 Takes nothing but the standard library and `cuvil_core.errors`; what an op means (its shape rule) comes in as `Rules`.
-Must not know NumPy, model files, back ends, nor the name of any single op except `constant` and `region`.
+Must not know NumPy, model files, back ends, nor the name of any single op except `constant`, `region` and `bind`.
 """
 
 from cuvil_core.ir.builder import GraphBuilder
-from cuvil_core.ir.dims import Dim, DimLike, Extremum, FloorDiv, Symbol, dim_max, dim_min, product
+from cuvil_core.ir.dims import Dim, DimLike, Extremum, FloorDiv, Symbol, dim_max, dim_min, is_from_data, product
 from cuvil_core.ir.dtypes import DType
 from cuvil_core.ir.equalities import Equalities, spelling
 from cuvil_core.ir.graph import (
@@ -55,6 +55,7 @@ __all__ = [
     "dim_max",
     "dim_min",
     "freeze",
+    "is_from_data",
     "parse_dim",
     "parse_graph",
     "payload_table",

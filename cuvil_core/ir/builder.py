@@ -1,9 +1,10 @@
 """Makes graphs op by op, with the result types of the op table."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from cuvil_core.errors import InternalError
-from cuvil_core.ir.dims import Dim, DimLike
+from cuvil_core.ir.dims import Dim, DimLike, is_from_data
 from cuvil_core.ir.dtypes import DType
 from cuvil_core.ir.equalities import Equalities
 from cuvil_core.ir.graph import UNKNOWN, Attribute, Block, Graph, Guard, Op, Provenance, Relation, SymbolRange, Value
@@ -80,11 +81,21 @@ class GraphBuilder:
         blocks: tuple[Block, ...] = (),
     ) -> tuple[Value, ...]:
         """Append an op and return its results; ModelError where the op table refuses it."""
-        frozen = _freeze({key: self._spelled(value) for key, value in (attributes or {}).items()})
+        spelled = name != "bind"
+        given = (attributes or {}).items()
+        frozen = _freeze({key: self._spelled(value) if spelled else value for key, value in given})
         types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region, blocks)
         results = tuple(self.value(self.spell(type)) for type in types)
         self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance, blocks))
         return results
+
+    def bind(self, extent: Value, provenance: Provenance = UNKNOWN, wanted: str = "") -> Dim:
+        """A fresh symbol, named like the wanted one, for the extent that one int64 of the data is at run time."""
+        base = f"_{wanted}_" if wanted else "_"
+        symbol = next(f"{base}{number}" for number in count(1) if f"{base}{number}" not in self._symbols)
+        self.symbol(symbol, 0)
+        self.emit("bind", (extent,), {"symbol": (Dim.symbol(symbol),)}, provenance)
+        return Dim.symbol(symbol)
 
     def spell(self, type: TensorType) -> TensorType:
         """The type with the spelling of extents that the equalities allow."""
@@ -95,15 +106,15 @@ class GraphBuilder:
             return value
         return tuple(self._equalities.canonical(item) for item in value if isinstance(item, Dim))
 
-    def mark(self) -> tuple[int, int, int]:
+    def mark(self) -> tuple[int, int, int, int]:
         """The state to which `back_to` returns."""
-        return len(self._ops), len(self._guards), len(self._constants)
+        return len(self._ops), len(self._guards), len(self._constants), len(self._symbols)
 
-    def back_to(self, mark: tuple[int, int, int]) -> None:
-        """Take back the ops, guards and constants since the mark; values of theirs must not be used any more."""
-        ops, guards, constants = mark
+    def back_to(self, mark: tuple[int, int, int, int]) -> None:
+        """Take back all ops, guards, constants and symbols since the mark; they must not be used any more."""
+        ops, *counts = mark
         del self._ops[ops:]
-        for kept, held in ((guards, self._guards), (constants, self._constants)):
+        for kept, held in zip(counts, (self._guards, self._constants, self._symbols), strict=True):
             while len(held) > kept:
                 held.popitem()
 
@@ -153,7 +164,7 @@ class GraphBuilder:
             tuple(outputs),
             tuple(self._ops),
             tuple(self._guards.values()),
-            tuple(self._symbols.values()),
+            tuple(sorted(self._symbols.values(), key=lambda one: is_from_data(one.name))),
             tuple(self._input_names),
             labels,
         )

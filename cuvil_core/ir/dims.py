@@ -4,8 +4,9 @@
     Atom     = Symbol | FloorDiv(Dim, Dim) | Extremum(max or min, Dims)
 
 Every operation returns the canonical form, so equal text means equal value and `==` is structural. Two different forms
-may still be equal for all symbols; whoever needs that equality records a `Guard`. Symbols are extents, hence >= 1: the
+may still be equal for all symbols; whoever needs that equality records a `Guard`. Extents of inputs are >= 1: the
 simplifications of max, min and floor division rely on it, and ranges with a lower end below 1 are refused elsewhere.
+A name that begins with an underscore is an extent that a call computes from its data (decision 0032); it is >= 0.
 """
 
 import math
@@ -25,7 +26,7 @@ MAX_TERMS = 128
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A named extent of a graph input, at least 1."""
+    """A named extent: of a graph input, at least 1; or from data, at least 0, where the name begins with `_`."""
 
     name: str
 
@@ -93,11 +94,11 @@ class Dim:
 
     @property
     def least(self) -> int | None:
-        """A lower bound for all symbols >= 1, or None when none is known."""
+        """A lower bound for all values of the symbols, or None when none is known."""
         return self.bounds()[0]
 
     def bounds(self, ranges: Ranges | None = None) -> tuple[int | None, int | None]:
-        """(lower, upper) bound by interval arithmetic; symbols without a range lie in 1.. without end."""
+        """(lower, upper) bound by interval arithmetic; symbols without a range have no upper end."""
         low: int | None = 0
         high: int | None = 0
         for monomial, coefficient in self.terms:
@@ -193,6 +194,11 @@ class Dim:
 
 
 _ZERO = Dim(())
+
+
+def is_from_data(name: str) -> bool:
+    """True for the name of an extent that a call computes from its data."""
+    return name.startswith("_")
 
 
 def dim_max(*operands: DimLike) -> Dim:
@@ -352,7 +358,7 @@ def _monomial_bounds(monomial: Monomial, ranges: Ranges) -> tuple[int | None, in
 
 def _atom_bounds(atom: Atom, ranges: Ranges) -> tuple[int | None, int | None]:
     if isinstance(atom, Symbol):
-        return ranges.get(atom.name, (1, None))
+        return ranges.get(atom.name, (0 if is_from_data(atom.name) else 1, None))
     if isinstance(atom, FloorDiv):
         return quotient_bounds(atom.numerator.bounds(ranges), atom.denominator.bounds(ranges))
     return extremum_bounds(atom.kind, [operand.bounds(ranges) for operand in atom.operands])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cuvil_core.ir.dims import Dim, Symbol
+from cuvil_core.ir.dims import Dim, Symbol, is_from_data
 from cuvil_core.ir.graph import Guard, Relation
 
 MAX_STEPS = 16
@@ -52,7 +52,8 @@ def _known_symbol(zero: Dim) -> list[Dim] | None:
         return None
     number = sum(one for _, one in others)
     value, rest = divmod(-number, coefficient)
-    return None if rest or value < 1 else [Dim.of(value), Dim.symbol(monomial[0].name)]
+    least = 0 if is_from_data(monomial[0].name) else 1
+    return None if rest or value < least else [Dim.of(value), Dim.symbol(monomial[0].name)]
 
 
 def _rewrite(dim: Dim, longer: Dim, shorter: Dim) -> Dim:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from cuvil_core.errors import InternalError
-from cuvil_core.ir.dims import Dim, Ranges
+from cuvil_core.ir.dims import Dim, Ranges, is_from_data
 from cuvil_core.ir.dtypes import DType
 from cuvil_core.ir.payload import Payload
 from cuvil_core.ir.types import TensorType
@@ -145,7 +145,7 @@ class Relation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must hold of the input symbols for the graph to be right; checked once, when a call enters."""
+    """What must hold of the symbols for the graph to be right; checked as soon as a call knows all that it names."""
 
     left: Dim
     right: Dim
@@ -159,6 +159,11 @@ class Guard:
         except ZeroDivisionError:
             return False
         return left == right if self.relation is Relation.EQUAL else left <= right
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all symbols within."""
+        return self.left.symbols | self.right.symbols
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation.value} {self.right}"
@@ -182,7 +187,7 @@ class Graph:
     ops: tuple[Op, ...]
     guards: tuple[Guard, ...] = ()
     symbols: tuple[SymbolRange, ...] = ()
-    """Every symbol of the input shapes, in order of first appearance."""
+    """Every symbol: those of the input shapes in order of first appearance, then those that ops bind from data."""
     input_names: tuple[str, ...] = ()
     """The model's own names, one an input."""
     output_names: tuple[str, ...] = ()
@@ -192,6 +197,11 @@ class Graph:
     def ranges(self) -> Ranges:
         """Symbol → (least, greatest) for `Dim.bounds`."""
         return {symbol.name: (symbol.least, symbol.greatest) for symbol in self.symbols}
+
+    @property
+    def input_symbols(self) -> tuple[SymbolRange, ...]:
+        """The symbols that the shapes of the inputs give."""
+        return tuple(symbol for symbol in self.symbols if not is_from_data(symbol.name))
 
     def values(self) -> Iterator[Value]:
         """All values of the outer level, inputs first."""

@@ -21,7 +21,8 @@ def verify(graph: Graph, rules: Rules) -> None:
     """Return when the graph is sound, else raise VerifyError with a window of the IR round the fault.
 
     Checked: every value is defined once, before its uses, under a unique name; result types equal those of the rules;
-    regions use nothing from outside but their arguments; every symbol of a dim is declared; ports have names.
+    regions use nothing from outside but their arguments; every symbol of a dim is declared, and known where it is used;
+    ports have names.
     """
     _Check(graph, rules).run()
 
@@ -33,6 +34,8 @@ class _Check:
         self._sound: set[Dim] = set()
         self._equalities = Equalities(graph.guards)
         self._declared = frozenset(symbol.name for symbol in graph.symbols)
+        self._known = {symbol.name for symbol in graph.input_symbols}
+        """The symbols whose values a call knows so far."""
 
     def run(self) -> None:
         graph = self._graph
@@ -63,6 +66,7 @@ class _Check:
             for block in op.blocks:
                 self._inside(block, at)
             self._types(op, at)
+            self._bind(op, at)
             for result in op.results:
                 self._define(result, defined, names, at)
         return defined
@@ -77,6 +81,17 @@ class _Check:
         for value in block.outputs:
             if value not in defined:
                 self._fail(at, f"the region yields {describe(value)}, which it does not define")
+
+    def _bind(self, op: Op, at: Op) -> None:
+        """Extents of attributes are known before the op; the one that it binds, after it and for the first time."""
+        dims = [item for value in op.attributes.values() if isinstance(value, tuple) for item in value]
+        used = frozenset[str]().union(*(item.symbols for item in dims if isinstance(item, Dim)))
+        if op.name != "bind":
+            return self._symbols(used, at, f"an attribute of {op.name}")
+        if used & self._known:
+            self._fail(at, f"the symbol {min(used)} is bound twice")
+        self._known |= used & self._declared
+        self._symbols(used, at, "bind")
 
     def _types(self, op: Op, at: Op) -> None:
         try:
@@ -109,6 +124,8 @@ class _Check:
     def _symbols(self, used: frozenset[str], at: Op | None, where: str) -> None:
         if missing := sorted(used - self._declared):
             self._fail(at, f"{where} uses the symbol {missing[0]}, which the graph does not declare")
+        if early := sorted(used - self._known):
+            self._fail(at, f"{where} uses the symbol {early[0]} before it is bound")
 
     def _fail(self, at: Op | None, fault: str) -> None:
         raise VerifyError(f"Broken graph: {fault}; report this as a fault of Cuvil.\n{_window(self._graph, at)}")

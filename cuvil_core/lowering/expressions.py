@@ -150,6 +150,8 @@ EXPRESSIONS.update(
     concat=_concat,
     gather=_gather,
     in_bounds=_in_bounds,
+    bind=_in_bounds,
+    check=_in_bounds,
     iota=_iota,
     dim_vector=_dim_vector,
 )

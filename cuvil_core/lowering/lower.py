@@ -3,14 +3,17 @@
 from collections.abc import Callable
 
 from cuvil_core.ir import Graph, Op
+from cuvil_core.lowering.calls import lower_call
 from cuvil_core.lowering.checks import lower_check
 from cuvil_core.lowering.control import lower_branch, lower_loop
 from cuvil_core.lowering.convs import lower_conv
 from cuvil_core.lowering.dots import lower_dot
+from cuvil_core.lowering.effects import lower_effect
 from cuvil_core.lowering.folds import lower_fold
 from cuvil_core.lowering.maps import lower_concat, lower_map, lower_outputs
+from cuvil_core.lowering.serial import lower_prefix, lower_scatter
 from cuvil_core.lowering.world import World
-from cuvil_core.program import Port, Program
+from cuvil_core.program import Bind, Port, Program
 from cuvil_core.scheduling import Choice, Decisions, Strategy
 from cuvil_core.scheduling.units import root_of
 
@@ -21,9 +24,10 @@ def lower(graph: Graph, decisions: Decisions, name: str = "model") -> Program:
     """Build the program; its interpretation equals `reference.run(graph, …)` up to the order of sums."""
     world = World(graph, decisions)
     _lower_ops(world)
+    bound = [one.symbol for one in world.statements if isinstance(one, Bind)]
     return Program(
         name,
-        tuple(symbol.name for symbol in graph.symbols),
+        (*(symbol.name for symbol in graph.input_symbols), *bound),
         tuple(Port(label, value.type) for label, value in zip(graph.input_names, graph.inputs, strict=True)),
         tuple(Port(label, value.type) for label, value in zip(graph.output_names, graph.outputs, strict=True)),
         graph.guards,
@@ -63,6 +67,14 @@ def _checked(world: World, op: Op, choice: Choice) -> None:
     lower_check(world, op)
 
 
+def _effect(world: World, op: Op, choice: Choice) -> None:
+    lower_effect(world, op)
+
+
+def _call(world: World, op: Op, choice: Choice) -> None:
+    lower_call(world, op)
+
+
 def _map(world: World, op: Op, choice: Choice) -> None:
     lower_map(world, op)
 
@@ -71,6 +83,14 @@ def _fold(world: World, op: Op, choice: Choice) -> None:
     root = root_of(op)
     assert root is not None
     lower_fold(world, op, root)
+
+
+def _prefix(world: World, op: Op, choice: Choice) -> None:
+    lower_prefix(world, op)
+
+
+def _scatter(world: World, op: Op, choice: Choice) -> None:
+    lower_scatter(world, op)
 
 
 def _concat(world: World, op: Op, choice: Choice) -> None:
@@ -102,8 +122,12 @@ STRATEGIES: dict[Strategy, Builder] = {
     Strategy.VIEW: _nothing,
     Strategy.ALIAS: _alias,
     Strategy.CHECKED: _checked,
+    Strategy.BIND: _effect,
+    Strategy.CALL: _call,
     Strategy.MAP: _map,
     Strategy.FOLD: _fold,
+    Strategy.PREFIX: _prefix,
+    Strategy.SCATTER: _scatter,
     Strategy.CONCAT: _concat,
     Strategy.DIRECT: _conv,
     Strategy.POINTWISE: _conv,

@@ -21,6 +21,8 @@ class Group(Enum):
     REDUCTION = "reduction"
     CONTRACTION = "contraction"
     REGION = "region"
+    EFFECT = "effect"
+    LIBRARY = "library"
     CONTROL = "control"
 
 

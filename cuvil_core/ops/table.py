@@ -4,10 +4,21 @@ from collections.abc import Mapping
 
 from cuvil_core.errors import ModelError
 from cuvil_core.ir import Attribute, Block, GraphBuilder
-from cuvil_core.ops import contraction, control, elementwise, leaf, movement, reduction, region
+from cuvil_core.ops import (
+    contraction,
+    control,
+    effect,
+    elementwise,
+    leaf,
+    movement,
+    ordering,
+    reduction,
+    region,
+    serial,
+)
 from cuvil_core.ops.spec import Group, OpSpec, Types
 
-FAMILIES = (leaf, elementwise, movement, reduction, contraction, region, control)
+FAMILIES = (leaf, elementwise, movement, reduction, serial, contraction, ordering, effect, region, control)
 OPS: dict[str, OpSpec] = {spec.name: spec for family in FAMILIES for spec in family.SPECS}
 _ELEMENTWISE = frozenset({Group.UNARY, Group.BINARY, Group.TERNARY})
 

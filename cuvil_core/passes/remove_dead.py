@@ -17,6 +17,6 @@ class RemoveDead:
     ensures: ClassVar[frozenset[Property]] = frozenset({Property.NO_DEAD_CODE})
 
     def run(self, graph: Graph) -> PassResult:
-        """Drop every op that no output needs; primitives have no effects, so nothing else can need them."""
+        """Drop every op that no output needs, but for checks and for binds of extents that are used."""
         kept = remove_unused(graph)
         return PassResult(kept, kept is not graph)

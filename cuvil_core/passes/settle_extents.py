@@ -59,7 +59,9 @@ class _Settler:
     def settled(self, op: Op) -> Op:
         """The op over settled values."""
         operands = tuple(self.values[operand] for operand in op.operands)
-        attributes = freeze({name: self._attribute(one) for name, one in op.attributes.items()})
+        attributes = op.attributes
+        if op.name != "bind":  # the symbol stays, to be compared with what the guard says it is
+            attributes = freeze({name: self._attribute(one) for name, one in op.attributes.items()})
         for result in op.results:
             settled = self._settle(result.type)
             self.values[result] = result if settled == result.type else Value(result.name, settled)

@@ -1,7 +1,7 @@
 """The host program: what one call of a compiled model does, kernel by kernel.
 
-Holds: buffers; launches, branches, loops, asserts; guards; the plan of the arena; printer, verifier, and an interpreter
-that is the oracle of lowering.
+Holds: buffers; launches, branches, loops, asserts, binds, calls; guards; the plan of the arena; printer, verifier, and
+an interpreter that is the oracle of lowering.
 Takes kernels with their schedules from lowering → gives a frozen Program that a code generator prints.
 Must not know graphs, layouts, or any target language.
 """
@@ -11,8 +11,10 @@ from cuvil_core.program.memory import ALIGNMENT, LARGEST, Lifetime, lifetimes, o
 from cuvil_core.program.printer import print_program
 from cuvil_core.program.types import (
     Assert,
+    Bind,
     Branch,
     Buffer,
+    Call,
     Carried,
     Carry,
     Launch,
@@ -29,8 +31,10 @@ __all__ = [
     "ALIGNMENT",
     "LARGEST",
     "Assert",
+    "Bind",
     "Branch",
     "Buffer",
+    "Call",
     "Carried",
     "Carry",
     "Launch",

@@ -14,11 +14,14 @@ from cuvil_core.errors import InputError, InternalError
 from cuvil_core.kernel_ir import Kernel
 from cuvil_core.kernel_ir.interpreter import interpret as interpret_kernel
 from cuvil_core.kernel_ir.interpreter import memory_dtype
+from cuvil_core.program.calls import CALLS
 from cuvil_core.program.memory import lifetimes, offsets, rounded
 from cuvil_core.program.types import (
     Assert,
+    Bind,
     Branch,
     Buffer,
+    Call,
     Carried,
     Carry,
     Launch,
@@ -39,10 +42,8 @@ def interpret(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]
     Raises InputError when a guard or an assert is broken, InternalError when a launch leaves its buffers.
     """
     symbols = bind(program, inputs)
-    for guard in program.guards:
-        if not guard.holds(symbols):
-            raise InputError(f"The inputs' shapes break the condition {guard}; change them.")
-    buffers = _allocate(program, inputs, symbols)
+    _check_guards(program, symbols, 0)
+    buffers = _given(program, inputs, symbols) | _allocate(program, symbols, 0)
     _Run(program, symbols, buffers).all(program.statements)
     found: dict[str, Array] = {}
     for buffer in program.of_role(Role.OUTPUT):
@@ -57,7 +58,7 @@ class _Run:
     """One call: the bytes that each name stands for at present."""
 
     program: Program
-    symbols: Mapping[str, int]
+    symbols: dict[str, int]
     buffers: dict[str, Array]
     kernels: dict[str, Kernel] = field(init=False)
 
@@ -70,9 +71,14 @@ class _Run:
             match one:
                 case Launch():
                     self._launch(one)
+                case Call():
+                    extents = tuple(extent.evaluate(self.symbols) for extent in one.extents)
+                    CALLS[one.function].run([self.buffers[name] for name in one.arguments], extents)
                 case Assert():
                     if not self._element(one.condition):
                         raise InputError(f"The inputs' values break the condition {one.text}; change them.")
+                case Bind():
+                    self._bind(one)
                 case Branch():
                     self.all(one.then if self._element(one.condition) else one.otherwise)
                 case Loop():
@@ -82,6 +88,16 @@ class _Run:
         kernel = self.kernels[launch.kernel]
         pairs = zip(kernel.buffers, launch.arguments, strict=True)
         interpret_kernel(kernel, {parameter.name: self.buffers[name] for parameter, name in pairs}, self.symbols)
+
+    def _bind(self, bind: Bind) -> None:
+        """What waits for the symbol gets its bytes; in a loop, anew each turn."""
+        value = self._element(bind.source)
+        if value < 0:
+            raise InputError(f"The inputs' values make an extent of {bind.origin} {value}; change them.")
+        self.symbols[bind.symbol] = value
+        due = 1 + self.program.binds.index(bind)
+        _check_guards(self.program, self.symbols, due)
+        self.buffers |= _allocate(self.program, self.symbols, due)
 
     def _loop(self, loop: Loop) -> None:
         turns = self._element(loop.turns) if isinstance(loop.turns, str) else loop.turns.evaluate(self.symbols)
@@ -112,28 +128,42 @@ def bind(program: Program, inputs: Mapping[str, Array]) -> dict[str, int]:
         for extent, number in zip(port.type.shape, inputs[port.name].shape, strict=True):
             if extent.constant is None:
                 symbols[str(extent)] = number
-    missing = [name for name in program.symbols if name not in symbols]
+    missing = [name for name in program.given if name not in symbols]
     if missing:
         raise InternalError(f"No input gives the symbol {missing[0]}; report this as a fault of Cuvil.")
     return symbols
 
 
-def _allocate(program: Program, inputs: Mapping[str, Array], symbols: Mapping[str, int]) -> dict[str, Array]:
-    lives = lifetimes(program)
-    sizes = [rounded(life.buffer.bytes.evaluate(symbols)) for life in lives]
-    places, total = offsets(lives, sizes)
-    arena = np.full(total, POISON, np.uint8)
-    placed = zip(lives, places, strict=True)
-    found = {life.buffer.name: _view(arena, place, life.buffer, symbols) for life, place in placed}
+def _check_guards(program: Program, symbols: Mapping[str, int], due: int) -> None:
+    for guard in program.guards:
+        if program.due((guard.left, guard.right)) == due and not guard.holds(symbols):
+            raise InputError(f"The inputs break the condition {guard}; change them.")
+
+
+def _given(program: Program, inputs: Mapping[str, Array], symbols: Mapping[str, int]) -> dict[str, Array]:
+    """Inputs and weights."""
+    found: dict[str, Array] = {}
     weights = np.frombuffer(program.weights, np.uint8)
     for buffer in program.buffers:
         if buffer.role is Role.INPUT:
             given = inputs[program.inputs[buffer.position].name]
             found[buffer.name] = np.ascontiguousarray(given).reshape(-1).view(memory_dtype(buffer.dtype))
-        elif buffer.role is Role.OUTPUT:
-            found[buffer.name] = np.zeros(buffer.size.evaluate(symbols), memory_dtype(buffer.dtype))
         elif buffer.role is Role.WEIGHT:
             found[buffer.name] = _view(weights, buffer.position, buffer, symbols)
+    return found
+
+
+def _allocate(program: Program, symbols: Mapping[str, int], due: int) -> dict[str, Array]:
+    """Temporaries and outputs whose sizes are known since then."""
+    lives = lifetimes(program, due=due)
+    sizes = [rounded(life.buffer.bytes.evaluate(symbols)) for life in lives]
+    places, total = offsets(lives, sizes)
+    arena = np.full(total, POISON, np.uint8)
+    placed = zip(lives, places, strict=True)
+    found = {life.buffer.name: _view(arena, place, life.buffer, symbols) for life, place in placed}
+    for buffer in program.of_role(Role.OUTPUT):
+        if program.due((buffer.size,)) == due:
+            found[buffer.name] = np.zeros(buffer.size.evaluate(symbols), memory_dtype(buffer.dtype))
     return found
 
 

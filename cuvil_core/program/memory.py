@@ -1,5 +1,6 @@
 """Where temporaries lie in the arena: order and interference are fixed at compile time, offsets follow the symbols.
 
+Buffers whose sizes wait for a bind lie in a block of their own, which is had when the bind has run.
 A buffer lives from the first statement that touches it to the last; one that a loop and something outside of it touch
 lives as long as the loop, since the next turn may need it. Buffers whose lives overlap never share a byte.
 `offsets` is the greedy best fit of Pisarchyk & Lee (arXiv 2001.03288); the difference: the order is chosen once, at
@@ -9,7 +10,7 @@ nominal sizes, so that the emitted program needs no sort and equal symbols give 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuvil_core.program.types import Assert, Branch, Buffer, Launch, Loop, Program, Role, Statement
+from cuvil_core.program.types import Assert, Bind, Branch, Buffer, Call, Launch, Loop, Program, Role, Statement
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""
@@ -39,15 +40,20 @@ def rounded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def lifetimes(program: Program, bounds: Mapping[str, tuple[int, int]] | None = None) -> tuple[Lifetime, ...]:
-    """Give the temporaries in the order in which the arena places them: largest nominal size first."""
+def lifetimes(
+    program: Program, bounds: Mapping[str, tuple[int, int]] | None = None, due: int = 0
+) -> tuple[Lifetime, ...]:
+    """Give the temporaries of the arena, or of the block of bind `due` - 1, in the order in which they are placed.
+
+    The largest nominal size comes first.
+    """
     spans = _Spans.of(program)
     limits = bounds or {}
     nominal = {name: min(limits.get(name, (1, NOMINAL))[1], 4 * NOMINAL) for name in program.symbols}
     lives = [
         Lifetime(one, *spans.of_buffer[one.name])
         for one in program.buffers
-        if one.role is Role.TEMPORARY and one.name in spans.of_buffer
+        if one.role is Role.TEMPORARY and one.name in spans.of_buffer and program.due((one.size,)) == due
     ]
     return tuple(sorted(lives, key=lambda life: (-life.buffer.bytes.evaluate(nominal), life.first, life.buffer.name)))
 
@@ -79,10 +85,12 @@ class _Spans:
             begin = self.end
             self.end += 1
             match one:
-                case Launch():
+                case Launch() | Call():
                     self._touch(begin, *one.arguments)
                 case Assert():
                     self._touch(begin, one.condition)
+                case Bind():
+                    self._touch(begin, one.source)
                 case Branch():
                     self._touch(begin, one.condition)
                     self._walk((*one.then, *one.otherwise))

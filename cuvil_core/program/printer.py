@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from cuvil_core.program.types import Assert, Branch, Buffer, Launch, Loop, Program, Role, Statement
+from cuvil_core.program.types import Assert, Bind, Branch, Buffer, Call, Launch, Loop, Program, Role, Statement
 
 _WORD = {Role.INPUT: "input", Role.OUTPUT: "output", Role.WEIGHT: "weight", Role.TEMPORARY: "arena"}
 Line = tuple[Statement, str]
@@ -41,8 +41,13 @@ def statement_lines(statements: Iterable[Statement]) -> Iterator[Line]:
         match one:
             case Launch():
                 yield one, f"launch {one.kernel}({', '.join(one.arguments)}){_origin(one.origin)}"
+            case Call():
+                extents = ", ".join(map(str, one.extents))
+                yield one, f"call {one.function}({', '.join(one.arguments)}; {extents}){_origin(one.origin)}"
             case Assert():
                 yield one, f"assert {one.condition}: {one.text}"
+            case Bind():
+                yield one, f"bind {one.symbol} = {one.source}{_origin(one.origin)}"
             case Branch():
                 yield one, f"if {one.condition} {{{_origin(one.origin)}"
                 yield from _indented(one.then)

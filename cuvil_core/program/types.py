@@ -1,8 +1,8 @@
-"""The words of a program: buffers; launches, branches, loops, asserts."""
+"""The words of a program: buffers; launches, branches, loops, asserts, binds, calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -118,7 +118,30 @@ class Assert:
     """What must hold of the caller's values, for the error's sentence."""
 
 
-Statement: TypeAlias = Launch | Branch | Loop | Assert
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Gives a symbol the value of element 0 of an int64 buffer; the call ends where that is negative.
+
+    Temporaries and outputs whose sizes need the symbol get their bytes here, and guards that name it are checked.
+    """
+
+    symbol: str
+    source: str
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Runs a function of the support library (`program.calls`) on whole buffers."""
+
+    function: str
+    arguments: tuple[str, ...]
+    extents: tuple[Dim, ...]
+    """What the function is told besides: counts, and flags as 0 or 1."""
+    origin: str = ""
+
+
+Statement: TypeAlias = Launch | Branch | Loop | Assert | Bind | Call
 
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -145,11 +168,12 @@ class Program:
 
     name: str
     symbols: tuple[str, ...]
-    """In the order of the caller's int64 array."""
+    """In the order of the caller's int64 array; after them those that binds give, in the order of the text."""
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     guards: tuple[Guard, ...]
-    """Checked once, at the entry; guard i that fails gives code 1 + i."""
+    """Checked as soon as all that they name is known: at the entry, where guard i that fails gives code 1 + i, or at
+    the bind that makes them due."""
     buffers: tuple[Buffer, ...]
     kernels: tuple[ScheduledKernel, ...]
     statements: tuple[Statement, ...]
@@ -177,6 +201,27 @@ class Program:
     def asserts(self) -> tuple[Assert, ...]:
         """All asserts, in the same order."""
         return tuple(one for one in walk(self.statements) if isinstance(one, Assert))
+
+    @property
+    def binds(self) -> tuple[Bind, ...]:
+        """All binds, in the same order."""
+        return tuple(one for one in walk(self.statements) if isinstance(one, Bind))
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The symbols that the caller gives."""
+        bound = {one.symbol for one in self.binds}
+        return tuple(name for name in self.symbols if name not in bound)
+
+    def due(self, dims: Iterable[Dim]) -> int:
+        """When all these are known: 0 at the entry, else 1 + the place of the last bind that they need."""
+        names = {name for dim in dims for name in dim.symbols}
+        return max((1 + at for at, one in enumerate(self.binds) if one.symbol in names), default=0)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls, in the same order."""
+        return tuple(one for one in walk(self.statements) if isinstance(one, Call))
 
     @property
     def loops(self) -> tuple[Loop, ...]:

@@ -7,12 +7,15 @@ from cuvil_core.errors import InternalError
 from cuvil_core.ir import Dim, DType
 from cuvil_core.kernel_ir import Kernel, Use, verify_schedule
 from cuvil_core.kernel_ir import verify as verify_kernel
+from cuvil_core.program.calls import CALLS
 from cuvil_core.program.memory import ALIGNMENT
 from cuvil_core.program.printer import statement_lines
 from cuvil_core.program.types import (
     Assert,
+    Bind,
     Branch,
     Buffer,
+    Call,
     Carried,
     Carry,
     Launch,
@@ -35,14 +38,16 @@ def verify(program: Program) -> None:
     Names are unique; statements name kernels and buffers that exist, as many and of the dtypes that they take; inputs
     and weights are never written; nothing is read before it is written on every way there, a loop that may have no turn
     included; every output is written; carried pairs are alike, and only temporaries change places; weights lie aligned
-    inside the segment; sizes use declared symbols only.
+    inside the segment; sizes use declared symbols only, and what waits for a bind is touched after it; each bind has a
+    symbol of its own, the last ones in order.
     """
     for one in program.kernels:
         verify_kernel(one.kernel)
         verify_schedule(one.kernel, one.schedule)
     for fault in _faults_of_buffers(program):
         raise InternalError(f"{fault}; report this as a fault of Cuvil.")
-    walk = _Walk(program, {one.kernel.name: one.kernel for one in program.kernels}, program.by_name(), set())
+    kernels = {one.kernel.name: one.kernel for one in program.kernels}
+    walk = _Walk(program, kernels, program.by_name(), set(), set(program.given))
     for statement, text in walk.faults(program.statements):
         raise InternalError(f"{text}; report this as a fault of Cuvil:\n{_window(program, statement)}")
     outputs = list(program.of_role(Role.OUTPUT))
@@ -58,6 +63,9 @@ def _faults_of_buffers(program: Program) -> Iterator[str]:
     kernels = [one.kernel.name for one in program.kernels]
     if len(set(kernels)) != len(kernels):
         yield "Two kernels have one name"
+    bound = [one.symbol for one in program.binds]
+    if tuple(bound) != program.symbols[len(program.symbols) - len(bound) :] or len(set(bound)) != len(bound):
+        yield "The binds do not give the last symbols, each once and in order"
     for buffer in program.buffers:
         if buffer.size.symbols - set(program.symbols):
             yield f"The size {buffer.size} of buffer {buffer.name} uses undeclared symbols"
@@ -75,6 +83,8 @@ class _Walk:
     kernels: dict[str, Kernel]
     buffers: dict[str, Buffer]
     written: set[str]
+    known: set[str]
+    """Symbols that have a value on the way to the present statement."""
 
     def faults(self, statements: tuple[Statement, ...]) -> Iterator[Fault]:
         """The faults of statements that stand in a row."""
@@ -82,8 +92,13 @@ class _Walk:
             match one:
                 case Launch():
                     yield from ((one, text) for text in self._launch(one))
+                case Call():
+                    yield from ((one, text) for text in self._call(one))
                 case Assert():
                     yield from ((one, text) for text in self._scalar(one.condition))
+                case Bind():
+                    yield from ((one, text) for text in self._scalar(one.source, (DType.INT64,)))
+                    self.known.add(one.symbol)
                 case Branch():
                     yield from self._branch(one)
                 case Loop():
@@ -97,6 +112,8 @@ class _Walk:
         if len(kernel.buffers) != len(launch.arguments) or any(name not in self.buffers for name in launch.arguments):
             yield f"Kernel {kernel.name} is launched with other buffers than it takes"
             return
+        if early := sorted(set(kernel.symbols) - self.known):
+            yield f"Kernel {kernel.name} needs the symbol {early[0]} before it is bound"
         pairs = list(zip(kernel.buffers, launch.arguments, strict=True))
         for parameter, name in pairs:
             buffer = self.buffers[name]
@@ -108,17 +125,33 @@ class _Walk:
                 yield from self._readable(name)
         self.written.update(name for parameter, name in pairs if parameter.use is not Use.READ)
 
+    def _call(self, call: Call) -> Iterator[str]:
+        known = CALLS.get(call.function)
+        if known is None or any(name not in self.buffers for name in call.arguments):
+            yield f"There is no function {call.function}, or not all of its buffers"
+            return
+        if tuple(self.buffers[name].dtype for name in call.arguments) != known.dtypes:
+            yield f"{call.function} takes other dtypes"
+        if frozenset[str]().union(*(extent.symbols for extent in call.extents)) - self.known:
+            yield f"{call.function} needs a symbol before it is bound"
+        for name in call.arguments[: known.reads]:
+            yield from self._readable(name)
+        for name in call.arguments[known.reads :]:
+            yield from self._writable(name)
+            self.written.add(name)
+
     def _branch(self, branch: Branch) -> Iterator[Fault]:
         yield from ((branch, text) for text in self._scalar(branch.condition))
-        before = set(self.written)
+        before, known = set(self.written), set(self.known)
         yield from self.faults(branch.then)
-        then, self.written = self.written, before
+        then, self.written, self.known = self.written, before, set(known)
         yield from self.faults(branch.otherwise)
         self.written &= then
+        self.known = known
 
     def _loop(self, loop: Loop) -> Iterator[Fault]:
         yield from ((loop, text) for text in self._head(loop))
-        before = set(self.written)
+        before, known = set(self.written), set(self.known)
         exchanged = {pair.following for pair in loop.carried}
         self.written = (before - exchanged) | ({loop.counter} if loop.counter is not None else set())
         yield from self.faults(loop.body)
@@ -127,12 +160,13 @@ class _Walk:
             yield loop, f"The body does not write {missing[0]}, which the next turn reads"
         surely = loop.condition is None and isinstance(loop.turns, Dim) and (loop.turns.least or 0) >= 1
         self.written = (self.written if surely else before) - exchanged
+        self.known = known
 
     def _head(self, loop: Loop) -> Iterator[str]:
         if isinstance(loop.turns, str):
             yield from self._scalar(loop.turns, (DType.INT64,))
-        elif loop.turns.symbols - set(self.program.symbols):
-            yield f"The number of turns {loop.turns} uses undeclared symbols"
+        elif loop.turns.symbols - self.known:
+            yield f"The number of turns {loop.turns} uses symbols that are not known"
         if loop.condition is not None:
             yield from self._scalar(loop.condition)
         if loop.counter is not None:

@@ -1,6 +1,6 @@
 """Runs a graph op by op."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def run(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
         if array.dtype != numpy_dtype(value.dtype):
             raise InputError(f"Input {name!r} has dtype {array.dtype}; pass {value.dtype}.")
         environment[value] = array
-    _run_ops(graph.ops, symbols, environment, keep=frozenset(graph.outputs))
+    _run_ops(graph.ops, symbols, environment, frozenset(graph.outputs), _bound(graph, symbols, environment))
     return {name: np.array(environment[value]) for value, name in zip(graph.outputs, graph.output_names, strict=True)}
 
 
@@ -66,11 +66,30 @@ def run_block(block: Block, symbols: Mapping[str, int], arrays: Iterable[Array])
     return tuple(environment[value] for value in block.outputs)
 
 
-def _run_ops(ops: tuple[Op, ...], symbols: Mapping[str, int], environment: Environment, keep: frozenset[Value]) -> None:
+def _bound(graph: Graph, symbols: dict[str, int], environment: Environment) -> Callable[[Op], None]:
+    """What follows each op of the outer level: a bind's symbol becomes known, and the guards that waited for it."""
+
+    def after(op: Op) -> None:
+        if op.name == "bind":
+            name = str(op.dims("symbol")[0])
+            symbols[name] = int(environment[op.result])
+            _check_guards(graph, symbols, name)
+
+    return after
+
+
+def _run_ops(
+    ops: tuple[Op, ...],
+    symbols: Mapping[str, int],
+    environment: Environment,
+    keep: frozenset[Value],
+    after: Callable[[Op], None] = lambda op: None,
+) -> None:
     last_use = {operand: number for number, op in enumerate(ops) for operand in op.operands}
     for number, op in enumerate(ops):
         results = evaluate(op, symbols, (environment[operand] for operand in op.operands))
         environment.update(zip(op.results, results, strict=True))
+        after(op)
         for operand in set(op.operands):
             if last_use[operand] == number and operand not in keep:
                 del environment[operand]
@@ -85,12 +104,18 @@ def _check_names(graph: Graph, inputs: Mapping[str, Array]) -> None:
 
 
 def _check_ranges(graph: Graph, symbols: Mapping[str, int]) -> None:
-    for symbol in graph.symbols:
+    for symbol in graph.input_symbols:
         number = symbols[symbol.name]
         if number < symbol.least or (symbol.greatest is not None and number > symbol.greatest):
             end = "" if symbol.greatest is None else str(symbol.greatest)
             raise InputError(f"{symbol.name} is {number}, outside of {symbol.least}..{end}; pass another shape.")
+    _check_guards(graph, symbols)
+
+
+def _check_guards(graph: Graph, symbols: Mapping[str, int], bound: str | None = None) -> None:
+    """Check the guards whose symbols are all known; of those, where one was just bound, only the ones that name it."""
     for guard in graph.guards:
-        if not guard.holds(symbols):
-            given = ", ".join(f"{name} = {symbols[name]}" for name in sorted(guard.left.symbols | guard.right.symbols))
+        due = guard.symbols <= symbols.keys() and (bound is None or bound in guard.symbols)
+        if due and not guard.holds(symbols):
+            given = ", ".join(f"{name} = {symbols[name]}" for name in sorted(guard.symbols))
             raise InputError(f"{guard.provenance} needs {guard}, which fails for {given}; pass another shape.")

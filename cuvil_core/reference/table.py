@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from cuvil_core.ir import Op
-from cuvil_core.reference import contraction, elementwise, movement, reduction
+from cuvil_core.reference import contraction, effect, elementwise, movement, ordering, reduction, serial
 from cuvil_core.reference.arrays import Array, array_of
 
 Function = Callable[..., Array]
@@ -50,7 +50,14 @@ REFERENCE: dict[str, Function] = {
     "reduce": _with_op(reduction.reduce),
     "window_reduce": _with_op(reduction.window_reduce),
     "arg_reduce": _with_op(reduction.arg_reduce),
+    "prefix_reduce": _with_op(serial.prefix_reduce),
+    "scatter": _with_op(serial.scatter),
     "dot": _with_op(contraction.dot),
     "conv": _with_op(contraction.conv),
+    "sort_order": _with_op(ordering.sort_order),
+    "positions": _with_op(ordering.positions),
+    "suppress": _with_op(ordering.suppress),
+    "bind": effect.bind,
+    "check": _with_op(effect.check),
 }
 """All primitives but `region`, which the interpreter runs by its body, and control flow, which is in `control`."""

@@ -3,7 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cuvil_core.ir import UNKNOWN, Attribute, Block, Graph, Op, Payload, Provenance, Rules, TensorType, Value, freeze
+from cuvil_core.ir import (
+    UNKNOWN,
+    Attribute,
+    Block,
+    Dim,
+    Graph,
+    Op,
+    Payload,
+    Provenance,
+    Rules,
+    TensorType,
+    Value,
+    freeze,
+)
 from cuvil_core.rewriting.facts import Facts
 
 
@@ -66,15 +79,37 @@ def with_operands(op: Op, replaced: Mapping[Value, Value]) -> Op:
 
 
 def remove_unused(graph: Graph) -> Graph:
-    """The graph without ops whose results nobody needs; guards and inputs stay."""
+    """The graph without ops whose results, and without binds whose symbols, nobody needs; guards and inputs stay."""
     needed = set(graph.outputs)
+    symbols = {name for guard in graph.guards for name in guard.symbols}
+    symbols |= {name for value in graph.outputs for name in _symbols_of(value)}
     kept: list[Op] = []
     for op in reversed(graph.ops):
-        if needed.isdisjoint(op.results):
+        if not _is_needed(op, needed, symbols):
             continue
         needed.update(op.operands)
+        symbols |= symbols_of(op)
         kept.append(op)
     return graph if len(kept) == len(graph.ops) else replace(graph, ops=tuple(reversed(kept)))
+
+
+def _is_needed(op: Op, values: set[Value], symbols: set[str]) -> bool:
+    """True for what makes one of the values or symbols, and for checks, which may end the call."""
+    binds = op.name == "bind" and str(op.dims("symbol")[0]) in symbols
+    return binds or op.name == "check" or not values.isdisjoint(op.results)
+
+
+def symbols_of(op: Op) -> set[str]:
+    """The symbols in the op's attributes and in the types of its results, also those of its region."""
+    dims = [item for value in op.attributes.values() if isinstance(value, tuple) for item in value]
+    found = {name for item in dims if isinstance(item, Dim) for name in item.symbols}
+    found |= {name for value in op.results for name in _symbols_of(value)}
+    blocks = (*op.blocks, *([op.region] if op.region is not None else []))
+    return found.union(*(symbols_of(inner) for block in blocks for inner in block.ops))
+
+
+def _symbols_of(value: Value) -> set[str]:
+    return {name for extent in value.shape for name in extent.symbols}
 
 
 def renumber(graph: Graph) -> Graph:

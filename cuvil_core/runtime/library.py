@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cuvil_core.errors import ArtifactError, InfrastructureError
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 _SEALS = 0x1 | 0x2 | 0x4 | 0x8  # F_SEAL_SEAL, SHRINK, GROW, WRITE of <fcntl.h>
 _INT64S = ctypes.POINTER(ctypes.c_int64)
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
@@ -36,9 +36,8 @@ class Library:
             self.close()
             raise ArtifactError(f"{where} speaks interface {version}, wanted {ABI_VERSION}; compile it again")
         self.prepare = self._function("cuvil_prepare", where, _INT64S, _INT64S, _INT64S)
-        self.run = self._function(
-            "cuvil_run", where, _INT64S, _POINTERS, _POINTERS, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
-        )
+        memory = (ctypes.c_void_p,) * 4
+        self.run = self._function("cuvil_run", where, _INT64S, _POINTERS, _POINTERS, *memory)
         self.pool_create = self._function("cuvil_pool_create", where, ctypes.c_int32)
         self.pool_create.restype = ctypes.c_void_p
         expects = self._function("cuvil_expects", where)

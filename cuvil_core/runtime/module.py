@@ -16,6 +16,7 @@ from cuvil_core.artifact import Artifact, publish
 from cuvil_core.contract import TensorSpec, signature_text
 from cuvil_core.errors import ArtifactError, InputError, InternalError, SizeError
 from cuvil_core.runtime.arena import ArenaStore
+from cuvil_core.runtime.host import Host
 from cuvil_core.runtime.library import Library, int64_array, pointer_array
 from cuvil_core.runtime.memory import require
 from cuvil_core.runtime.pool import POOL
@@ -23,6 +24,10 @@ from cuvil_core.runtime.tensors import DTYPES, Array, Binder, describe, is_torch
 
 REMEMBERED = 256
 """Sets of symbols whose sizes are kept."""
+NO_MEMORY = -1
+"""What a call answers that was given no memory."""
+FROM_DATA = -1
+"""What `cuvil_prepare` says of an extent that comes from data."""
 LARGEST = 1 << 46
 """Bytes or elements beyond which a size is nonsense."""
 
@@ -67,7 +72,8 @@ class _Plan:
 
     symbols: "ctypes.Array[ctypes.c_int64]"
     arena_bytes: int
-    shapes: tuple[tuple[int, ...], ...]
+    shapes: tuple[tuple[int, ...] | None, ...]
+    """None for an output whose extents come from data."""
 
 
 class CuvilModule:
@@ -167,20 +173,31 @@ class CuvilModule:
         plan = self._plan(symbols)
         outputs = self._allocate(plan)
         sources = pointer_array([one.__array_interface__["data"][0] for one in arrays])
-        targets = pointer_array([one.__array_interface__["data"][0] for one in outputs])
+        targets = pointer_array([0 if one is None else one.__array_interface__["data"][0] for one in outputs])
         pool = POOL.address(self._library)
+        host = Host([dtype for _, dtype in self._outputs], self._ranks) if self._asks else None
+        memory = None if host is None else host.address
 
         def run(arena: int) -> int:
-            return int(self._library.run(plan.symbols, sources, targets, self._weights_address, arena, pool))
+            return int(self._library.run(plan.symbols, sources, targets, self._weights_address, arena, pool, memory))
 
         code = self._arenas.lend(plan.arena_bytes, run)
         if code != 0:
-            raise self._broken_assert(code)
-        return outputs
+            raise (host.fault if host is not None and code == NO_MEMORY else None) or self._broken(code)
+        made = {} if host is None else host.outputs
+        return [made[at] if one is None else one for at, one in enumerate(outputs)]
 
-    def _allocate(self, plan: _Plan) -> list[Array]:
+    @property
+    def _asks(self) -> bool:
+        """True for a program that learns extents from data while it runs."""
+        return bool(self._artifact.manifest.facts.get("binds"))
+
+    def _allocate(self, plan: _Plan) -> list[Array | None]:
         try:
-            return [np.empty(shape, dtype) for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True)]
+            return [
+                None if shape is None else np.empty(shape, dtype)
+                for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True)
+            ]
         except MemoryError as fault:
             size = self._output_bytes(plan)
             raise SizeError(
@@ -188,7 +205,8 @@ class CuvilModule:
             ) from fault
 
     def _output_bytes(self, plan: _Plan) -> int:
-        return sum(prod(shape) * dtype.itemsize for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True))
+        pairs = zip(plan.shapes, self._outputs, strict=True)
+        return sum(prod(shape) * dtype.itemsize for shape, (_, dtype) in pairs if shape is not None)
 
     def _call_bytes(self, plan: _Plan) -> int:
         return plan.arena_bytes + self._output_bytes(plan)
@@ -209,8 +227,9 @@ class CuvilModule:
         if code != 0:
             raise self._broken_guard(code, symbols)
         left = iter(dims)
-        shapes = tuple(tuple(next(left) for _ in range(rank)) for rank in self._ranks)
-        sizes = [arena.value, *(extent for shape in shapes for extent in shape)]
+        stated = [tuple(next(left) for _ in range(rank)) for rank in self._ranks]
+        shapes = tuple(None if self._asks and FROM_DATA in shape else shape for shape in stated)
+        sizes = [arena.value, *(extent for shape in shapes if shape is not None for extent in shape)]
         if min(sizes) < 0:
             raise InputError(
                 f"the inputs are too small ({self._spell(symbols)}), a size falls below 0; pass larger ones"
@@ -221,17 +240,21 @@ class CuvilModule:
         require(self._call_bytes(plan), f"a call at {self._spell(symbols) or 'its fixed sizes'}")
         return plan
 
+    def _broken(self, code: int) -> InputError | SizeError | InternalError:
+        """The error of a call that ended with a code: conditions on values, then guards, then extents from data."""
+        facts = self._artifact.manifest.facts
+        texts = [_texts(facts.get(name)) for name in ("asserts", "guards", "binds")]
+        found = _text([text for part in texts for text in part], code - 1)
+        if found is None:
+            return InternalError(f"{self._artifact.where} ended with code {code}; report it with the model")
+        kind = SizeError if code == len(texts[0]) + len(texts[1]) else InputError
+        return kind(f"the inputs' values break the model's condition {found}; change them")
+
     def _broken_guard(self, code: int, symbols: tuple[int, ...]) -> InputError:
         text = _text(self._artifact.manifest.facts.get("guards"), code - 1) or f"guard {code - 1}"
         return InputError(
             f"the inputs' shapes ({self._spell(symbols)}) break the model's condition {text}; change them"
         )
-
-    def _broken_assert(self, code: int) -> InputError | InternalError:
-        text = _text(self._artifact.manifest.facts.get("asserts"), code - 1)
-        if text is not None:
-            return InputError(f"the inputs' values break the model's condition {text}; change them")
-        return InternalError(f"{self._artifact.where} ended with code {code}; report it with the model")
 
     def _spell(self, symbols: tuple[int, ...]) -> str:
         return ", ".join(f"{plain(name)} = {value}" for name, value in zip(self._binder.symbols, symbols, strict=True))
@@ -239,6 +262,10 @@ class CuvilModule:
 
 def _text(texts: object, index: int) -> str | None:
     return str(texts[index]) if isinstance(texts, list | tuple) and 0 <= index < len(texts) else None
+
+
+def _texts(texts: object) -> list[str]:
+    return list(map(str, texts)) if isinstance(texts, list | tuple) else []
 
 
 def _output_dtype(spec: TensorSpec, where: str) -> np.dtype[Any]:

@@ -8,7 +8,7 @@ Must not build kernels or touch tensors' data; a later room reads the decisions 
 from cuvil_core.scheduling.choose import choose
 from cuvil_core.scheduling.decisions import Choice, Decisions, Strategy
 from cuvil_core.scheduling.layout import LANES, PLAIN, Layout
-from cuvil_core.scheduling.loops import schedule_fold, schedule_map
+from cuvil_core.scheduling.loops import schedule_chain, schedule_fold, schedule_map
 from cuvil_core.scheduling.machine import Isa, Machine
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Machine",
     "Strategy",
     "choose",
+    "schedule_chain",
     "schedule_fold",
     "schedule_map",
 ]

@@ -8,7 +8,7 @@ from cuvil_core.scheduling.decisions import Choice, Decisions, Strategy
 from cuvil_core.scheduling.layout import BLOCKED, PLAIN, Layout, covering, is_aligned, starts_of
 from cuvil_core.scheduling.machine import Machine
 from cuvil_core.scheduling.preference import prefers_blocked
-from cuvil_core.scheduling.units import outer_operand, reads_channels_late, root_of
+from cuvil_core.scheduling.units import SERIAL, outer_operand, reads_channels_late, root_of
 
 CONVOLUTIONS = frozenset(
     (
@@ -20,7 +20,15 @@ CONVOLUTIONS = frozenset(
         Strategy.GENERAL,
     )
 )
-_MADE = CONVOLUTIONS | {Strategy.MAP, Strategy.FOLD, Strategy.DOT, Strategy.CONCAT}
+_MADE = CONVOLUTIONS | {
+    Strategy.MAP,
+    Strategy.FOLD,
+    Strategy.DOT,
+    Strategy.CONCAT,
+    Strategy.PREFIX,
+    Strategy.SCATTER,
+    Strategy.CALL,
+}
 """Strategies whose results have bytes of their own."""
 _WITH_BYTES = _MADE | {Strategy.ALIAS, Strategy.BRANCH, Strategy.LOOP}
 """Those whose results a reshape may share."""
@@ -81,7 +89,7 @@ class _Chooser:
             blocked = prefers_blocked(op, self.blocked)
             choice = Choice(self._plain_strategy(op, root))
         self.choices[op] = choice
-        if choice.strategy in (Strategy.VIEW, Strategy.CHECKED):
+        if choice.strategy in (Strategy.VIEW, Strategy.CHECKED, Strategy.BIND):
             self.views[op.result] = self._depth(op)
         for result in op.results:
             wanted = blocked and not (choice.strategy in (Strategy.MAP, Strategy.FOLD) and self._ends_here(result))
@@ -103,8 +111,14 @@ class _Chooser:
             return Strategy.CONCAT
         if op.name == "in_bounds":
             return Strategy.CHECKED
+        if op.name in ("bind", "check"):
+            return Strategy.BIND
+        if op.name in ("sort_order", "positions", "suppress"):
+            return Strategy.CALL
         if op.name == "reshape" and self._is_alias(op):
             return Strategy.ALIAS
+        if op.name in SERIAL:
+            return Strategy(SERIAL[op.name])
         if root is not None:
             return Strategy.FOLD
         if self._depth(op) > MAX_VIEWS:
@@ -139,6 +153,8 @@ class _Chooser:
         if maker is None or self.choices[maker].strategy not in _MADE or value in self.homes:
             return False
         if value in self.graph.outputs or concat.operands.count(value) != 1:
+            return False
+        if self.choices[maker].strategy is Strategy.CALL:
             return False
         blocked = self.blocked[concat.result]
         if self.blocked[value] != blocked or (blocked and not _fills_blocks(value, concat)):

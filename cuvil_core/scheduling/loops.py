@@ -39,6 +39,14 @@ def schedule_map(statement: Map) -> Schedule:
     return _split(statement, axes, order, vector, ())
 
 
+def schedule_chain(outer: Sequence[Axis], shared: int, statement: Map) -> Schedule:
+    """Outer axes turn by turn, the first `shared` of them between threads; within a turn lanes as in any Map."""
+    vector = _unit_axis(statement, statement.axes)
+    order = [axis.name for axis in statement.axes if axis.name != vector] + ([vector] if vector else [])
+    inner = Schedule(tuple(order), vector=vector, width=_width(statement))
+    return Schedule(tuple(axis.name for axis in outer), shared, inner=(inner,))
+
+
 def schedule_fold(statement: Fold) -> Schedule:
     """Lanes along the innermost kept axis that is stored one by one, else along the reduced axis with unit steps."""
     kept, reduced = statement.axes, statement.reduce_axes

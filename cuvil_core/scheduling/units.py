@@ -5,6 +5,9 @@ from cuvil_core.ir import Op, Value
 ROOTS = frozenset(("conv", "dot", "reduce", "window_reduce", "arg_reduce"))
 """Primitives that need a kernel of their own kind; all others are expressions over an index."""
 
+SERIAL = {"prefix_reduce": "prefix", "scatter": "scatter"}
+"""Primitives whose kernels go turn by turn → their strategy; they stand in no region."""
+
 
 def body_ops(op: Op) -> tuple[Op, ...]:
     """The primitives of a region, or the op itself."""

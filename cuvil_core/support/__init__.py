@@ -1,6 +1,7 @@
 """The small C library that every artifact shares, as source text.
 
-Holds: `cuvil.h` (the C ABI), the thread pool, vector types and casts, mathematical functions, the kernel prelude.
+Holds: `cuvil.h` (the C ABI), the thread pool, sorting and choosing, vector types and casts, mathematical functions, the
+kernel prelude.
 Takes nothing → gives `headers()` and `sources()`: file name → text.
 Must not hold generated code, nor need more of the machine than libc and pthreads.
 """
@@ -9,6 +10,7 @@ from importlib.resources import files
 
 _HEADERS = ("cuvil.h", "cuvil_kernel.h", "cuvil_lanes.h", "cuvil_math.h", "cuvil_pow.h")
 _SOURCES = ("cuvil_pool.c",)
+_CALLED = ("cuvil_ordering.c",)
 
 
 def headers() -> dict[str, str]:
@@ -16,9 +18,9 @@ def headers() -> dict[str, str]:
     return _read(_HEADERS)
 
 
-def sources() -> dict[str, str]:
-    """Every C file that is compiled into each artifact."""
-    return _read(_SOURCES)
+def sources(calls: bool = False) -> dict[str, str]:
+    """Every C file that is compiled into an artifact; those of library functions where its program calls any."""
+    return _read((*_SOURCES, *_CALLED) if calls else _SOURCES)
 
 
 def _read(names: tuple[str, ...]) -> dict[str, str]:

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define CUVIL_ABI_VERSION 2
+#define CUVIL_ABI_VERSION 3
 #define CUVIL_PARTS_A_THREAD 4
 
 #if defined(__GNUC__)
@@ -44,10 +44,22 @@ struct cuvil_expectation {
     const char *signature; /* symbols with their bounds, inputs and outputs with dtypes and shapes: canonical JSON */
 };
 CUVIL_EXPORT const struct cuvil_expectation *cuvil_expects(void);
-/* Evaluates guards and sizes: 0, or 1 + the index of the broken guard. `output_dims`: all outputs' extents, in turn. */
+/* Memory whose size a call learns only while it runs. Both give NULL to end the call. */
+struct cuvil_host {
+    void *context;
+    /* At least `bytes` for intermediate values, aligned to 64, until the call returns or asks for the same block again. */
+    void *(*memory)(void *context, int32_t block, int64_t bytes);
+    /* The memory of an output with these extents. */
+    void *(*output)(void *context, int32_t index, const int64_t *extents);
+};
+/* Evaluates guards and sizes: 0, or 1 + the index of the broken guard. `output_dims`: all outputs' extents, in turn; -1
+ * where an extent comes from data. What is known only in the call is checked there. */
 CUVIL_EXPORT int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *output_dims);
-/* One call in flight per arena, which is aligned to 64 bytes; `pool` may be NULL: all runs on the caller's thread. */
+/* One call in flight per arena, which is aligned to 64 bytes; `pool` may be NULL: all runs on the caller's thread. Outputs
+ * with extents of -1 are NULL and come from `host`, which may be NULL where there are none and no extent comes from data.
+ * 0; 1 + the index of the broken condition; after these 1 + that of the broken guard; after these that of the negative
+ * extent; -1 where `host` gave no memory. */
 CUVIL_EXPORT int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const *outputs,
-                               const void *weights, void *arena, cuvil_pool *pool);
+                               const void *weights, void *arena, cuvil_pool *pool, const struct cuvil_host *host);
 
 #endif

@@ -34,7 +34,7 @@ int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *dim
   return 0;
 }
 int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const *outputs, const void *weights,
-                  void *arena, cuvil_pool *pool) {
+                  void *arena, cuvil_pool *pool, const struct cuvil_host *host) {
   const float *x = inputs[0], *w = weights;
   float *y = outputs[0], *total = outputs[1], *copy = arena;
   if (x[0] == -12345.0f) return 7;
@@ -69,7 +69,7 @@ def signature(made: Manifest) -> str:
     return signature_text(bounds, made.inputs, made.outputs)
 
 
-def library(abi: int = 2, source: str = SOURCE, made: Manifest | None = None) -> bytes:
+def library(abi: int = 3, source: str = SOURCE, made: Manifest | None = None) -> bytes:
     """The program as a shared object, compiled for the manifest `made`, by default its own."""
     return _build(abi, source, signature(made or manifest()))
 

@@ -11,7 +11,7 @@ from cuvil_core.codegen.c.dims import dim_text
 from cuvil_core.codegen.c.kernels import PRELUDE, emit_kernel, prototypes
 from cuvil_core.codegen.c.program_arena import arena_text
 from cuvil_core.codegen.c.program_run import run_text
-from cuvil_core.codegen.c.program_sizes import checked_sizes, dims_of
+from cuvil_core.codegen.c.program_sizes import dims_of, nonsense
 from cuvil_core.contract import TensorSpec, signature_text
 from cuvil_core.ir import Dim
 from cuvil_core.program import Port, Program, Role
@@ -33,7 +33,9 @@ def emit_program(program: Program, isa: str = "avx512", ranges: Ranges | None = 
 def host_text(program: Program, ranges: Ranges) -> str:
     """The file with `cuvil_expects`, `cuvil_prepare` and `cuvil_run`."""
     symbols = {name: f"symbols[{position}]" for position, name in enumerate(program.symbols)}
-    parts = [PRELUDE, *(prototypes(one.kernel) for one in program.kernels), arena_text(program, symbols)]
+    called = dict.fromkeys(one.function for one in program.calls)
+    declared = [f"void {name}(void *const *buffers, const int64_t *extents);" for name in called]
+    parts = [PRELUDE, *declared, *(prototypes(one.kernel) for one in program.kernels), arena_text(program, symbols)]
     parts += [_prepare(program, symbols), run_text(program, symbols), _profile(program)]
     parts += [_expects(program, ranges), _version()]
     return "\n".join(parts)
@@ -54,21 +56,26 @@ def _units(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _prepare(program: Program, symbols: dict[str, str]) -> str:
+    code = len(program.guards) + 1
     lines = [
         "int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *output_dims)",
         "{",
         "    (void)symbols, (void)output_dims;",
-        *checked_sizes(program, dims_of(program)),
+        *(f"    if (symbols[{position}] < 1) return {code};" for position in range(len(program.given))),
+        *(f"    if ({condition}) return {code};" for condition in nonsense(dims_of(program), symbols)),
     ]
     for position, guard in enumerate(program.guards):
-        left, right = dim_text(guard.left, symbols), dim_text(guard.right, symbols)
-        lines.append(f"    if (!({left} {guard.relation.value} {right})) return {position + 1};")
-    extents = [extent for port in program.outputs for extent in port.type.shape]
-    lines += [f"    output_dims[{at}] = {dim_text(extent, symbols)};" for at, extent in enumerate(extents)]
+        if program.due((guard.left, guard.right)) == 0:
+            left, right = dim_text(guard.left, symbols), dim_text(guard.right, symbols)
+            lines.append(f"    if (!({left} {guard.relation.value} {right})) return {position + 1};")
+    for at, extent in enumerate(extent for port in program.outputs for extent in port.type.shape):
+        text = dim_text(extent, symbols) if program.due((extent,)) == 0 else "-1"
+        lines.append(f"    output_dims[{at}] = {text};")
     lines += [
-        "    int64_t offsets[PLACES];",
-        "    *arena_bytes = place_buffers(symbols, offsets);",
-        f"    return *arena_bytes <= LARGEST ? 0 : {len(program.guards) + 1};",
+        "    int64_t sizes[PLACES0], offsets[PLACES0];",
+        "    sizes0(symbols, sizes);",
+        "    *arena_bytes = place_buffers(lives0, sizes, BUFFERS0, offsets);",
+        f"    return *arena_bytes <= LARGEST ? 0 : {code};",
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -85,7 +92,7 @@ def _profile(program: Program) -> str:
 
 def _expects(program: Program, ranges: Ranges) -> str:
     symbols = {}
-    for name in program.symbols:
+    for name in program.given:
         least, greatest = ranges.get(name, (1, None))
         symbols[name] = (max(1, least), greatest)
     text = signature_text(symbols, map(_spec, program.inputs), map(_spec, program.outputs))

@@ -6,23 +6,44 @@ from itertools import count
 
 from cuvil_core.codegen.c.dims import dim_text
 from cuvil_core.codegen.c.loops import Writer
+from cuvil_core.codegen.c.program_sizes import dims_of, nonsense
 from cuvil_core.codegen.c.types import element_type
-from cuvil_core.program import Assert, Branch, Buffer, Carried, Carry, Launch, Loop, Program, Role, Statement, lifetimes
+from cuvil_core.program import (
+    Assert,
+    Bind,
+    Branch,
+    Buffer,
+    Call,
+    Carried,
+    Carry,
+    Launch,
+    Loop,
+    Port,
+    Program,
+    Role,
+    Statement,
+    lifetimes,
+)
+
+NO_MEMORY = -1
+"""What a call answers where its host gives no memory."""
 
 
 def run_text(program: Program, symbols: Mapping[str, str]) -> str:
     """The function's definition; `symbols` gives C expressions of the program's symbols."""
     writer = Writer()
-    writer.line("int32_t cuvil_run(const int64_t *symbols, const void *const *inputs, void *const *outputs,")
-    writer.line("                  const void *weights, void *arena, cuvil_pool *pool)")
+    writer.line("int32_t cuvil_run(const int64_t *given, const void *const *inputs, void *const *targets,")
+    writer.line("                  const void *weights, void *arena, cuvil_pool *pool, const struct cuvil_host *host)")
     with writer.block():
-        writer.line("(void)symbols, (void)inputs, (void)outputs, (void)weights, (void)arena;")
-        writer.line("int64_t offsets[PLACES];")
-        writer.line("recall_offsets(symbols, offsets);")
+        writer.line("(void)given, (void)inputs, (void)targets, (void)weights, (void)arena, (void)host;")
+        _tables(program, writer)
+        writer.line("int64_t offsets0[PLACES0];")
+        writer.line("recall_offsets(symbols, offsets0);")
         pointers = _pointers(program)
         for name in (name for pair in program.swaps for name in (pair.current, pair.following)):
             if pointers[name] != _moving(name):
-                writer.line(f"void *{_moving(name)} = {pointers[name]};")
+                early = program.due((program.buffer(name).size,)) == 0
+                writer.line(f"void *{_moving(name)} = {pointers[name] if early else '0'};")
                 pointers[name] = _moving(name)
         writer.line("if (pool) pool->enter(pool);")
         _Statements(program, symbols, pointers, writer).emit(program.statements)
@@ -31,17 +52,37 @@ def run_text(program: Program, symbols: Mapping[str, str]) -> str:
     return writer.text
 
 
+def _tables(program: Program, writer: Writer) -> None:
+    """What binds fill in the course of a call has room of its own; else the caller's arrays serve."""
+    if not program.binds:
+        writer.line("const int64_t *const symbols = given;")
+        writer.line("void *const *const outputs = targets;")
+        return
+    writer.line(f"int64_t symbols[{len(program.symbols)}] = {{0}};")
+    writer.line("for (int32_t at = 0; at < SYMBOLS; ++at) symbols[at] = given[at];")
+    count = len(program.outputs)
+    writer.line(f"void *outputs[{count}];")
+    writer.line(f"for (int32_t at = 0; at < {count}; ++at) outputs[at] = targets[at];")
+    for due in range(1, len(program.binds) + 1):
+        if lifetimes(program, due=due):
+            writer.line(f"void *block{due} = 0;")
+            writer.line(f"int64_t offsets{due}[PLACES{due}];")
+
+
 def _moving(name: str) -> str:
     return f"at_{name}"
 
 
 def _pointers(program: Program) -> dict[str, str]:
     """Buffer name → C expression of its address."""
-    places = {life.buffer.name: at for at, life in enumerate(lifetimes(program))}
+    places: dict[str, tuple[int, int]] = {}
+    for due in range(len(program.binds) + 1):
+        lives = lifetimes(program, due=due)
+        places |= {life.buffer.name: (due, at) for at, life in enumerate(lives)}
     return {one.name: _address(one, places) for one in program.buffers}
 
 
-def _address(buffer: Buffer, places: Mapping[str, int]) -> str:
+def _address(buffer: Buffer, places: Mapping[str, tuple[int, int]]) -> str:
     match buffer.role:
         case Role.INPUT:
             return f"(void *)inputs[{buffer.position}]"
@@ -50,7 +91,10 @@ def _address(buffer: Buffer, places: Mapping[str, int]) -> str:
         case Role.WEIGHT:
             return f"(char *)weights + INT64_C({buffer.position})"
         case Role.TEMPORARY:
-            return f"(char *)arena + offsets[{places[buffer.name]}]" if buffer.name in places else "arena"
+            if buffer.name not in places:
+                return "arena"
+            due, at = places[buffer.name]
+            return f"(char *){'arena' if due == 0 else f'block{due}'} + offsets{due}[{at}]"
 
 
 @dataclass(slots=True)
@@ -66,6 +110,7 @@ class _Statements:
     """Kernel → the symbols that it takes."""
     launches: Iterator[int] = field(default_factory=count)
     asserts: Iterator[int] = field(default_factory=lambda: count(1))
+    binds: Iterator[int] = field(default_factory=count)
     loops: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
@@ -79,13 +124,73 @@ class _Statements:
                 case Launch():
                     self._launch(one)
                 case Assert():
-                    with self.writer.block(f"if (!{self._element(one.condition)})"):
-                        self.writer.line("if (pool) pool->leave(pool);")
-                        self.writer.line(f"return {next(self.asserts)};")
+                    self._leave(f"!{self._element(one.condition)}", next(self.asserts))
+                case Call():
+                    self._call(one)
+                case Bind():
+                    self._bind(one)
                 case Branch():
                     self._branch(one)
                 case Loop():
                     self._loop(one)
+
+    def _call(self, call: Call) -> None:
+        self._comment(call.origin)
+        with self.writer.block():
+            self.writer.line(
+                f"void *const buffers[] = {{{', '.join(self.pointers[name] for name in call.arguments)}}};"
+            )
+            extents = ", ".join(dim_text(extent, self.symbols) for extent in call.extents) or "0"
+            self.writer.line(f"const int64_t extents[] = {{{extents}}};")
+            self.writer.line(f"{call.function}(buffers, extents);")
+
+    def _leave(self, condition: str, code: int) -> None:
+        """End the call where the condition holds."""
+        with self.writer.block(f"if ({condition})"):
+            self.writer.line("if (pool) pool->leave(pool);")
+            self.writer.line(f"return {code};")
+
+    def _bind(self, bind: Bind) -> None:
+        """The symbol, then all that waited for it: checks, outputs, the block of temporaries."""
+        program, position = self.program, next(self.binds)
+        guards = len(program.asserts) + 1
+        sizes = guards + len(program.guards)
+        self._comment(bind.origin)
+        self.writer.line(f"{self.symbols[bind.symbol]} = {self._element(bind.source)};")
+        self._leave(f"{self.symbols[bind.symbol]} < 0", sizes + 1 + position)
+        for condition in nonsense(dims_of(program, position + 1), self.symbols):
+            self._leave(condition, sizes)
+        for at, guard in enumerate(program.guards):
+            if program.due((guard.left, guard.right)) == position + 1:
+                left, right = dim_text(guard.left, self.symbols), dim_text(guard.right, self.symbols)
+                self._leave(f"!({left} {guard.relation.value} {right})", guards + at)
+        for at, port in enumerate(program.outputs):
+            if program.due(port.type.shape) == position + 1:
+                self._output(at, port)
+        self._block(position, sizes)
+
+    def _output(self, at: int, port: Port) -> None:
+        with self.writer.block():
+            extents = ", ".join(dim_text(extent, self.symbols) for extent in port.type.shape) or "0"
+            self.writer.line(f"const int64_t extents[] = {{{extents}}};")
+            self.writer.line(f"outputs[{at}] = host->output(host->context, {at}, extents);")
+        self._leave(f"!outputs[{at}]", NO_MEMORY)
+
+    def _block(self, position: int, code: int) -> None:
+        due = position + 1
+        lives = lifetimes(self.program, due=due)
+        if not lives:
+            return
+        with self.writer.block():
+            self.writer.line(f"int64_t sizes[PLACES{due}];")
+            self.writer.line(f"sizes{due}(symbols, sizes);")
+            self.writer.line(f"const int64_t bytes = place_buffers(lives{due}, sizes, BUFFERS{due}, offsets{due});")
+            self._leave("bytes > LARGEST", code)
+            self.writer.line(f"block{due} = host->memory(host->context, {position}, bytes);")
+        self._leave(f"!block{due}", NO_MEMORY)
+        for at, life in enumerate(lives):
+            if self.pointers[life.buffer.name] == _moving(life.buffer.name):
+                self.writer.line(f"{_moving(life.buffer.name)} = (char *)block{due} + offsets{due}[{at}];")
 
     def _launch(self, launch: Launch) -> None:
         kernel, position = launch.kernel, next(self.launches)

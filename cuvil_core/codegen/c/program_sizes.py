@@ -10,30 +10,28 @@ EXACT = 62
 """Bits within which int64 arithmetic on sizes stays exact."""
 
 
-def dims_of(program: Program) -> list[Dim]:
-    """Every distinct dim that a call evaluates: sizes in bytes, turns of loops, guards, output extents."""
+def dims_of(program: Program, due: int = 0) -> list[Dim]:
+    """Every distinct dim that becomes known then (`Program.due`): sizes, turns of loops, guards, output extents."""
     found = [buffer.bytes for buffer in program.buffers]
+    found += [extent for call in program.calls for extent in call.extents]
     found += [loop.turns for loop in program.loops if isinstance(loop.turns, Dim)]
     found += [extent for port in program.outputs for extent in port.type.shape]
     for guard in program.guards:
         found += [guard.left, guard.right]
-    return [dim for dim in dict.fromkeys(found) if dim.constant is None]
+    return [dim for dim in dict.fromkeys(found) if dim.constant is None and program.due((dim,)) == due]
 
 
-def checked_sizes(program: Program, dims: Iterable[Dim]) -> Iterator[str]:
-    """Lines that leave `cuvil_prepare` when a symbol is below 1, or when any dim could leave int64.
+def nonsense(dims: Iterable[Dim], symbols: Mapping[str, str]) -> Iterator[str]:
+    """C conditions, true when any dim could leave int64; `symbols` gives expressions of type int64_t.
 
     Magnitudes are bounded in double: the sum of the absolute terms, so that no cancellation hides an overflow.
     """
-    code = len(program.guards) + 1
-    names = {name: f"(double)symbols[{position}]" for position, name in enumerate(program.symbols)}
-    for position in range(len(program.symbols)):
-        yield f"    if (symbols[{position}] < 1) return {code};"
-    for dim in dims:
-        yield f"    if ({magnitude(dim, names)} > 0x1p{EXACT}) return {code};"
-    whole = {name: f"symbols[{position}]" for position, name in enumerate(program.symbols)}
-    for divisor in sorted({text for dim in dims for text in divisors(dim, whole)}):
-        yield f"    if ({divisor} < 1) return {code};"
+    listed = list(dims)
+    doubles = {name: f"(double){text}" for name, text in symbols.items()}
+    for dim in listed:
+        yield f"{magnitude(dim, doubles)} > 0x1p{EXACT}"
+    for divisor in sorted({text for dim in listed for text in divisors(dim, symbols)}):
+        yield f"{divisor} < 1"
 
 
 def magnitude(dim: Dim, symbols: Mapping[str, str]) -> str:

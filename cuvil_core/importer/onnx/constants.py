@@ -6,6 +6,7 @@ import numpy as np
 
 from cuvil_core.importer.onnx.context import MAX_EXTENT, Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
+from cuvil_core.importer.onnx.from_data import scalar, steps_between
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
 from cuvil_core.importer.onnx.tensors import payload_of_proto
@@ -32,7 +33,7 @@ def _constant(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _constant_of_shape(context: Context, node: Node, operands: Operands) -> Tensor:
-    shape = context.dims(need(node, operands, 0), "the shape")
+    shape = context.extents(need(node, operands, 0))
     if any(extent.bounds()[1] is not None and (extent.bounds()[1] or 0) < 0 for extent in shape):
         raise node.broken(f"the shape {[str(extent) for extent in shape]} has a negative extent")
     fill = Payload.scalar(DType.FLOAT32, 0.0)
@@ -70,6 +71,8 @@ def _range(context: Context, node: Node, operands: Operands) -> Tensor:
     if all(numbers):
         first, last, step = (number[0] for number in numbers if number)
         return _fixed_range(context, node, dtype, first, last, step)
+    if any(tensor.content is None and tensor.numbers() is None for tensor in (start, limit, delta)):
+        return _range_from_data(context, *(context.reshape(tensor, ()) for tensor in (start, limit, delta)))
     return _symbolic_range(context, node, dtype, start, limit, delta)
 
 
@@ -88,6 +91,19 @@ def _fixed_range(
         values = [first + at * step for at in range(count)]
         return Tensor.of_content(dtype, to_content(values, (count,)))
     return _counted(context, dtype, Dim.of(count), first, step)
+
+
+def _range_from_data(context: Context, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+    """start + delta * (0, 1, …); the number of steps of floats in double, as in runtimes."""
+    context.check(context.number("ne", delta, 0), "delta is not 0")
+    if start.dtype.is_float:
+        first, last, step = (context.cast(tensor, DType.FLOAT64) for tensor in (start, limit, delta))
+        steps = context.emit("ceil", context.emit("div", context.emit("sub", last, first), step))
+        size = context.cast(context.number("max", steps, 0), DType.INT64)
+    else:
+        size = steps_between(context, *(context.cast(tensor, DType.INT64) for tensor in (start, limit, delta)))
+    line = context.emit("iota", shape=(context.extent(size),), axis=0, dtype=start.dtype)
+    return context.binary("add", context.binary("mul", line, delta), start)
 
 
 def _symbolic_range(context: Context, node: Node, dtype: DType, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
@@ -127,21 +143,42 @@ def _trilu(context: Context, node: Node, operands: Operands) -> Tensor:
     x, given = need(node, operands, 0), optional(operands, 1)
     if x.rank < 2:
         raise node.broken("it needs at least two axes")
-    shift = 0 if given is None else context.ints(given, "the diagonals")[0]
-    shift = max(-BEYOND_TENSORS, min(shift, BEYOND_TENSORS))
     rows = context.emit("iota", shape=x.shape[-2:], axis=0, dtype=DType.INT64)
     columns = context.emit("iota", shape=x.shape[-2:], axis=1, dtype=DType.INT64)
-    edge = context.number("add", rows, shift)
+    edge = context.binary("add", rows, _diagonal(context, given))
     kept = context.emit("ge" if node.flag("upper", True) else "le", columns, edge)
     return context.emit("select", context.stretch(kept, x.shape), x, context.like(x, 0))
+
+
+def _diagonal(context: Context, given: Tensor | None) -> Tensor:
+    """The number of the diagonal as an int64 scalar, near enough to 0 to be added to."""
+    if given is None:
+        return scalar(context, 0)
+    numbers = given.numbers()
+    if numbers is not None:
+        return scalar(context, max(-BEYOND_TENSORS, min(int(numbers[0]), BEYOND_TENSORS)))
+    shift = context.cast(context.reshape(given, ()), DType.INT64)
+    return context.number("max", context.number("min", shift, BEYOND_TENSORS), -BEYOND_TENSORS)
+
+
+def _depth(context: Context, node: Node, depth: Tensor) -> Dim:
+    """A number of classes, which may come as a float; its fraction is dropped, as a cast does."""
+    if depth.type.elements != 1:
+        raise node.broken("depth must be a number")
+    numbers = depth.numbers() if depth.dtype.is_float else None
+    if numbers is None:
+        return context.extent(depth)
+    if not 0 <= numbers[0] <= MAX_EXTENT:
+        raise node.broken(f"the depth {numbers[0]} is no number of classes")
+    return Dim.of(int(numbers[0]))
 
 
 def _one_hot(context: Context, node: Node, operands: Operands) -> Tensor:
     """on where the index (negative ones count from the end) is the place on the new axis, else off"""
     indices, depth, values = all_of(node, operands)
-    places = context.dims(depth, "the depth")
-    if len(places) != 1 or values.type.elements != 2:
-        raise node.broken("depth must be a number and values two")
+    places = [_depth(context, node, depth)]
+    if values.type.elements != 2:
+        raise node.broken("values must be two")
     axis = resolve_axis(node.integer("axis", -1), indices.rank + 1)
     shape = (*indices.shape[:axis], places[0], *indices.shape[axis:])
     numbers = context.cast(indices, DType.INT64)

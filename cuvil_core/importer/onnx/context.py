@@ -1,5 +1,6 @@
 """What translations work with: emits primitives, broadcasts, records guards, turns known elements into data."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.known import known
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.scope import Scope
-from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor
+from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
 from cuvil_core.ir import (
     UNKNOWN,
     Attribute,
@@ -21,6 +22,7 @@ from cuvil_core.ir import (
     TensorType,
     Value,
     dim_max,
+    is_from_data,
     product,
     spelling,
 )
@@ -52,13 +54,15 @@ class Context:
         """The names that the node at work sees."""
         self.inlined = 0
         """Nodes of function bodies so far."""
+        self.in_block = False
+        """True for what control flow runs: extents that it computes would differ from turn to turn."""
         self.walk, self.folder = walk, folder
         """For subgraphs: how they are translated, and where their constants may lie."""
 
     def inner(self) -> "Context":
         """A context for a block of the node at work."""
         inner = Context(self.builder.inner(), self.rebatched, self.walk, self.folder)
-        inner.provenance, inner.inlined = self.provenance, self.inlined
+        inner.provenance, inner.inlined, inner.in_block = self.provenance, self.inlined, True
         return inner
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
@@ -179,14 +183,47 @@ class Context:
         a, b = self.together(a, b)
         return self.emit(name, a, b, **attributes)
 
-    def number(self, name: str, a: Tensor, b: float | int) -> Tensor:
+    def number(self, name: str, a: Tensor, b: float | int, **attributes: Attribute) -> Tensor:
         """A binary primitive with a number on the right."""
-        return self.emit(name, a, self.like(a, b))
+        return self.emit(name, a, self.like(a, b), **attributes)
 
     def together(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The operands stretched to their common shape."""
+        for back in range(1, 1 + max(tensor.rank for tensor in tensors)):
+            tensors = self._met(tensors, back)
         shape = self.common([tensor.shape for tensor in tensors])
         return tuple(self.stretch(tensor, shape) for tensor in tensors)
+
+    def _met(self, tensors: tuple[Tensor, ...], back: int) -> tuple[Tensor, ...]:
+        """Extents from data may be 1 and then stretch: along the axis counted from the back they become one extent."""
+        extents = {tensor.shape[-back] for tensor in tensors if tensor.rank >= back and tensor.shape[-back] != 1}
+        loose = sorted((extent for extent in extents if any(map(is_from_data, extent.symbols))), key=spelling)
+        if len(extents) < 2 or not loose:
+            return tensors
+        firm = sorted(extents.difference(loose), key=spelling)
+        meeting = firm[0] if firm else self.extent(self._greatest(loose))
+        found = []
+        for tensor in tensors:
+            moves = tensor.rank >= back and tensor.shape[-back] in loose
+            found.append(self._meet(tensor, tensor.rank - back, meeting) if moves else tensor)
+        return tuple(found)
+
+    def _greatest(self, extents: Sequence[Dim]) -> Tensor:
+        """The extent that all which are not 1 must have."""
+        one, *others = (self.count(extent, DType.INT64) for extent in extents)
+        for other in others:
+            one = self.emit("select", self.number("eq", one, 1), other, one)
+        return one
+
+    def _meet(self, tensor: Tensor, axis: int, extent: Dim) -> Tensor:
+        """The tensor with its axis stretched where that is 1; it must be as long as the extent where it is not."""
+        own, wanted = self.count(tensor.shape[axis], DType.INT64), self.count(extent, DType.INT64)
+        single = self.number("eq", own, 1)
+        fits = self.emit("or", single, self.emit("eq", own, wanted))
+        self.check(fits, f"the extent {tensor.shape[axis]} is 1 or {extent}")
+        line = self.emit("iota", shape=(extent,), axis=0, dtype=DType.INT64)
+        places = self.emit("select", self.stretch(single, (extent,)), self.like(line, 0), line)
+        return self.emit("gather", tensor, places, axis=axis)
 
     def common(self, shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
         """The shape to which all stretch; a guard is recorded where two extents cannot be proved equal."""
@@ -208,6 +245,38 @@ class Context:
         self.guard(extent // by * by, extent)
         return extent // by
 
+    def extent(self, tensor: Tensor) -> Dim:
+        """One int64 as an extent: what is known of it, else a symbol that a call binds; ModelError below 0."""
+        if tensor.content is not None:
+            (content,) = tensor.content.ravel()
+            found = Dim.of(content)
+            if found.constant is not None and found.constant < 0:
+                raise ModelError(f"it makes an extent of {found}")
+            return found
+        if self.in_block:
+            raise UnsupportedOpError("within a loop or branch it makes an extent of its values; compute that outside")
+        one = self.cast(self.reshape(tensor, ()), DType.INT64)
+        return self.builder.bind(self.value(one), self.provenance, _symbol_base(self.provenance))
+
+    def extents(self, vector: Tensor) -> list[Dim]:
+        """The elements of a vector of fixed length as extents."""
+        if vector.content is not None:
+            return [
+                self.extent(Tensor.of_content(vector.dtype, to_content([one], ()))) for one in vector.content.ravel()
+            ]
+        return [self.extent(self.slice(vector, 0, at, 1)) for at in range(self.length(vector))]
+
+    def length(self, vector: Tensor) -> int:
+        """The number of elements of a vector; UnsupportedOpError where that is not fixed."""
+        extent = vector.shape[0].constant if vector.rank == 1 else None
+        if extent is None:
+            raise UnsupportedOpError("it takes its rank from the input's data; make that a constant")
+        return extent
+
+    def check(self, condition: Tensor, text: str) -> None:
+        """What must hold of a call's values, as one bool; `text` continues `the model's condition that …`."""
+        self.emit("check", self.reshape(condition, ()), text=f"that {text} of {self.provenance}")
+
     def guard(self, left: DimLike, right: DimLike, relation: Relation = Relation.EQUAL) -> None:
         """Record what must hold; ModelError where it is known not to."""
         difference = (Dim.of(left) - right).constant
@@ -215,6 +284,10 @@ class Context:
         if broken:
             raise ModelError(f"the extents {left} and {right} do not fit each other")
         self.builder.guard(left, right, relation, self.provenance)
+
+    def guard_at_most(self, left: DimLike, right: DimLike) -> None:
+        """Record that one extent does not exceed another."""
+        self.guard(left, right, Relation.AT_MOST)
 
     def check_size(self, type: TensorType) -> None:
         """SizeError where even the least symbols make the tensor too large, or a content too long."""
@@ -243,6 +316,11 @@ class Context:
         if numbers is None:
             raise UnsupportedOpError(f"it takes {what} from no constant of up to {MAX_CONTENT} elements; make that one")
         return numbers
+
+
+def _symbol_base(origin: Provenance) -> str:
+    """Names by node stay the same from round to round."""
+    return re.sub(r"\W+", "_", origin.node or origin.op_type, flags=re.ASCII).strip("_")[:32]
 
 
 def resolve_axis(axis: int, rank: int) -> int:

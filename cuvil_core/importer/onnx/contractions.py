@@ -1,10 +1,12 @@
 """MatMul, Gemm, Conv and ConvTranspose."""
 
+from dataclasses import replace
+
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.importer.onnx.windows import Windows, read_windows
+from cuvil_core.importer.onnx.windows import MAX_WINDOW, Windows, read_windows, window_attributes
 from cuvil_core.ir import Dim, Relation
 
 
@@ -49,7 +51,7 @@ def _scaled(context: Context, x: Tensor, factor: float) -> Tensor:
     return x if factor == 1.0 else context.number("mul", x, factor)
 
 
-def _window_of(node: Node, w: Tensor) -> tuple[int, ...]:
+def window_of(node: Node, w: Tensor) -> tuple[int, ...]:
     """The spatial extents of the weights, which the attribute must repeat if it is there."""
     extents = [extent.constant for extent in w.shape[2:]]
     if None in extents or not extents:
@@ -66,7 +68,7 @@ def _conv(context: Context, node: Node, operands: Operands) -> Tensor:
         raise node.broken("its input and weights have different ranks")
     groups = node.integer("group", 1)
     context.guard(w.shape[1] * groups, x.shape[1])
-    padded, windows = read_windows(context, node, x, _window_of(node, w), 0.0)
+    padded, windows = read_windows(context, node, x, window_of(node, w), 0.0)
     result = context.emit(
         "conv",
         padded,
@@ -95,14 +97,15 @@ def _conv_transpose(context: Context, node: Node, operands: Operands) -> Tensor:
     x, w, bias = need(node, operands, 0), need(node, operands, 1), optional(operands, 2)
     if x.rank != w.rank:
         raise node.broken("its input and weights have different ranks")
-    groups, size = node.integer("group", 1), _window_of(node, w)
+    groups, size = node.integer("group", 1), window_of(node, w)
     context.guard(w.shape[0], x.shape[1])
-    if node.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or node.has("output_shape"):
-        raise node.unsupported("auto_pad SAME or output_shape")
-    _, windows = read_windows(context, node, x, size, 0.0)
+    windows = window_attributes(node, x, size)
     extra = node.integers("output_padding", (0,) * windows.spatial)
-    if len(extra) != windows.spatial or min(extra) < 0:
+    if len(extra) != windows.spatial or not 0 <= min(extra) <= max(extra) <= MAX_WINDOW:
         raise node.broken("output_padding does not fit")
+    mode = node.text("auto_pad", "NOTSET")
+    if mode.startswith("SAME") or node.has("output_shape"):
+        windows, extra = _fitted(node, x, windows, extra, mode)
     result = context.emit(
         "conv",
         x,
@@ -114,6 +117,33 @@ def _conv_transpose(context: Context, node: Node, operands: Operands) -> Tensor:
         groups=groups,
     )
     return add_bias(context, node, _cropped(context, result, windows, extra), bias)
+
+
+def _fitted(
+    node: Node, x: Tensor, windows: Windows, extra: tuple[int, ...], mode: str
+) -> tuple[Windows, tuple[int, ...]]:
+    """Pads that give the wanted extents, the odd one in front but for SAME_UPPER; what lacks is added at the end."""
+    totals = [_surplus(node, x, windows, extra, i) for i in range(windows.spatial)]
+    halves = [max(0, total) // 2 for total in totals]
+    rests = [max(0, total) - half for total, half in zip(totals, halves, strict=True)]
+    pads = (*halves, *rests) if mode == "SAME_UPPER" else (*rests, *halves)
+    more = tuple(have + max(0, -total) for have, total in zip(extra, totals, strict=True))
+    return replace(windows, pads=pads), more
+
+
+def _surplus(node: Node, x: Tensor, windows: Windows, extra: tuple[int, ...], i: int) -> int:
+    """By how much the result without pads is longer than wanted: by output_shape, else extent * stride."""
+    extent, stride = x.shape[2 + i], windows.strides[i]
+    shape = node.integers("output_shape", ())
+    if shape and len(shape) not in (windows.spatial, x.rank):
+        raise node.broken(f"output_shape does not fit {windows.spatial} spatial axes")
+    wanted = Dim.of(shape[len(shape) - windows.spatial + i]) if shape else extent * stride
+    total = ((extent - 1) * stride + extra[i] + windows.reach(i) - wanted).constant
+    if total is None:
+        raise node.unsupported("output_shape beside a symbolic extent")
+    if (wanted.constant or 0) < 0 or abs(total) > MAX_WINDOW:
+        raise node.broken(f"output_shape {list(shape)} does not fit its input")
+    return total
 
 
 def _full_pads(windows: Windows, extra: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto
 
-from cuvil_core.errors import ModelError
+from cuvil_core.errors import ModelError, SizeError
 from cuvil_core.importer.onnx.entry import Operands
 from cuvil_core.importer.onnx.node import Node
-from cuvil_core.importer.onnx.reading import versions_of
+from cuvil_core.importer.onnx.reading import MAX_NODES, versions_of
 from cuvil_core.importer.onnx.scope import Functions, Key
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import DTYPES
 
+MAX_CALLS = 32
+"""Functions that call functions: deeper comes from a function that calls itself."""
 _CODES = {dtype: code for code, dtype in DTYPES.items()}
 
 
@@ -29,14 +31,35 @@ class Body:
 
 
 def own_functions(model: onnx.ModelProto) -> Functions:
-    """The model's functions by key; ModelError where two have the same."""
+    """The model's functions by key; ModelError where two have the same or one calls itself, SizeError past a bound."""
     found: dict[Key, onnx.FunctionProto] = {}
     for function in model.functions:
         key = ("" if function.domain == "ai.onnx" else function.domain, function.name, function.overload)
         if key in found:
             raise ModelError(f"Two functions of the model have the name {function.name!r}; export it again.")
         found[key] = function
+    _unfolded(model.graph.node, found, {}, ())
     return found
+
+
+def _unfolded(
+    nodes: Iterable[onnx.NodeProto], functions: Functions, sizes: dict[Key, int], calls: tuple[Key, ...]
+) -> int:
+    """How many nodes are left of these when all calls are replaced by bodies; each function is counted once."""
+    total = 0
+    for proto in nodes:
+        key = ("" if proto.domain == "ai.onnx" else proto.domain, proto.op_type, proto.overload)
+        if key in functions and key not in sizes:
+            if key in calls or len(calls) >= MAX_CALLS:
+                raise ModelError(
+                    f"Function {proto.op_type!r} is nested more than {MAX_CALLS} deep; export the model again."
+                )
+            sizes[key] = _unfolded(functions[key].node, functions, sizes, (*calls, key))
+        total += 1 + sizes.get(key, 0)
+        total += sum(_unfolded(graph.node, functions, sizes, calls) for graph in _graphs(proto.attribute))
+        if total > MAX_NODES:
+            raise SizeError(f"The model's functions unfold to more than {MAX_NODES} nodes; split the model.")
+    return total
 
 
 def own_body(function: onnx.FunctionProto, node: Node) -> Body:

@@ -1,5 +1,6 @@
 """Reshaping, slicing, joining, repeating."""
 
+from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_axes, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
@@ -9,10 +10,12 @@ from cuvil_core.ir import Dim, DType, Relation, product
 
 def _reshape(context: Context, node: Node, operands: Operands) -> Tensor:
     x, target = all_of(node, operands)
-    wanted = context.dims(target, "the target shape")
     if target.rank != 1:
         raise node.broken("the target shape must be a vector")
     copies = not node.flag("allowzero", False)
+    if target.content is None:
+        return context.reshape(x, from_data.reshape_target(context, x, target, copies))
+    wanted = context.dims(target, "the target shape")
     shape: list[Dim | None] = []
     for axis, extent in enumerate(wanted):
         if extent == 0 and copies:
@@ -81,8 +84,17 @@ def _axes(context: Context, node: Node, operands: Operands, index: int = 1) -> t
     return node.integers("axes") if node.has("axes") else None
 
 
+def _from_data(operands: Operands, index: int = 1) -> Tensor | None:
+    """The operand at the index where it is given and only a call knows its elements."""
+    given = optional(operands, index)
+    return given if from_data.only_in_call(given) else None
+
+
 def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, axes = need(node, operands, 0), _axes(context, node, operands)
+    x = need(node, operands, 0)
+    if (given := _from_data(operands)) is not None:
+        return from_data.squeezed(context, x, given)
+    axes = _axes(context, node, operands)
     if axes is None:
         if any(extent.constant is None for extent in x.shape):
             raise node.unsupported("no axes on a symbolic shape")
@@ -94,7 +106,10 @@ def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _unsqueeze(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, axes = need(node, operands, 0), _axes(context, node, operands)
+    x = need(node, operands, 0)
+    if (given := _from_data(operands)) is not None:
+        return from_data.unsqueezed(context, x, given)
+    axes = _axes(context, node, operands)
     if axes is None:
         raise node.broken("its axes are missing")
     added = resolve_axes(axes, x.rank + len(axes))
@@ -121,13 +136,15 @@ def _concat(context: Context, node: Node, operands: Operands) -> Tensor:
 
 def _expand(context: Context, node: Node, operands: Operands) -> Tensor:
     x, target = all_of(node, operands)
+    if target.content is None:
+        return context.stretch(x, from_data.expanded_shape(context, x, target))
     shape = context.common([x.shape, tuple(context.dims(target, "the target shape"))])
     return context.stretch(x, shape)
 
 
 def _tile(context: Context, node: Node, operands: Operands) -> Tensor:
     x, given = all_of(node, operands)
-    repeats = context.dims(given, "the repeats")
+    repeats = context.extents(given)
     if len(repeats) != x.rank or any(known_at_least(-repeat, 1) for repeat in repeats):
         raise node.broken("it needs one repeat an axis, none of them negative")
     apart = [extent for pair in zip([Dim.of(1)] * x.rank, x.shape, strict=True) for extent in pair]
@@ -165,7 +182,7 @@ def _split(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ..
     x, given = need(node, operands, 0), optional(operands, 1)
     axis, parts = resolve_axis(node.integer("axis", 0), x.rank), len(node.outputs)
     if given is not None or node.has("split"):
-        sizes = context.dims(given, "the sizes") if given is not None else list(map(Dim.of, node.integers("split")))
+        sizes = context.extents(given) if given is not None else list(map(Dim.of, node.integers("split")))
         if len(sizes) != parts:
             raise node.broken(f"it has {parts} outputs for {len(sizes)} sizes")
         context.guard(sum(sizes, Dim.of(0)), x.shape[axis])
@@ -183,36 +200,6 @@ def _even_parts(context: Context, node: Node, extent: Dim, parts: int) -> list[D
     last = extent - size * (parts - 1)
     context.guard(0, last, Relation.AT_MOST)
     return [size] * (parts - 1) + [last]
-
-
-def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, mode = need(node, operands, 0), node.text("mode", "constant")
-    if mode != "constant":
-        raise node.unsupported(f"the mode {mode}")
-    widths = (
-        list(map(Dim.of, node.integers("pads")))
-        if node.opset < 11
-        else context.dims(need(node, operands, 1), "the pads")
-    )
-    axes = _pad_axes(context, node, operands, x.rank)
-    if len(widths) != 2 * len(axes):
-        raise node.broken("it needs two pads an axis")
-    low, high = [Dim.of(0)] * x.rank, [Dim.of(0)] * x.rank
-    for at, axis in enumerate(axes):
-        low[axis], high[axis] = widths[at], widths[at + len(axes)]
-    return pad(context, x, low, high, _pad_value(context, node, operands, x))
-
-
-def _pad_axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...]:
-    given = optional(operands, 3)
-    return tuple(range(rank)) if given is None else resolve_axes(context.ints(given, "the axes"), rank)
-
-
-def _pad_value(context: Context, node: Node, operands: Operands, x: Tensor) -> float | int:
-    given = optional(operands, 2)
-    if node.opset < 11:
-        return node.number("value", 0.0)
-    return 0 if given is None else context.numbers(given, "the value")[0]
 
 
 def pad(context: Context, x: Tensor, low: list[Dim], high: list[Dim], value: float | int) -> Tensor:
@@ -264,10 +251,12 @@ def _same(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _dropout(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
-    training = optional(operands, 2)
+    """The identity, also in training where nothing is dropped."""
+    x, ratio, training = need(node, operands, 0), optional(operands, 1), optional(operands, 2)
     if training is not None and context.ints(training, "the values of training_mode") != [0]:
-        raise node.unsupported("training mode")
-    x = need(node, operands, 0)
+        chance = 0.5 if ratio is None else context.numbers(ratio, "the ratio")[0]
+        if chance != 0:
+            raise node.unsupported(f"training mode with the ratio {chance}, whose result is random")
     if len(node.outputs) == 1:
         return x
     return x, context.full(DType.BOOL if node.opset >= 10 else x.dtype, 1, x.shape)
@@ -284,7 +273,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("Tile", _tile),
     Entry("Gather", _gather),
     Entry("Split", _split),
-    Entry("Pad", _pad),
     Entry("DepthToSpace", _depth_to_space),
     Entry("SpaceToDepth", _space_to_depth),
     Entry("Identity", _same),

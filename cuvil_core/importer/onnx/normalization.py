@@ -14,10 +14,11 @@ def _per_channel(context: Context, vector: Tensor, rank: int) -> Tensor:
     return context.reshape(vector, [vector.type.elements, *[1] * (rank - 2)])
 
 
-def _batch_norm(context: Context, node: Node, operands: Operands) -> Tensor:
+def _batch_norm(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
     """x * s + (bias - mean * s) with s = scale / sqrt(variance + epsilon)"""
     x, scale, bias, mean, variance = all_of(node, operands)
-    if node.flag("training_mode", False) or len([name for name in node.outputs if name]) > 1:
+    training = node.flag("training_mode", False)
+    if not training and len([name for name in node.outputs if name]) > 1:
         raise node.unsupported("training mode")
     if not node.flag("spatial", True):
         raise node.unsupported("statistics of each activation (spatial is 0)")
@@ -25,11 +26,38 @@ def _batch_norm(context: Context, node: Node, operands: Operands) -> Tensor:
         raise node.broken("it needs channels on axis 1 and one number a channel")
     for vector in (scale, bias, mean, variance):
         context.guard(vector.shape[0], x.shape[1])
+    if training:
+        return _training_batch_norm(context, node, x, scale, bias, (mean, variance))
     deviation = context.emit("sqrt", context.number("add", variance, node.number("epsilon", 1e-5)))
     factor = context.emit("div", scale, deviation)
     shift = context.emit("sub", bias, context.emit("mul", mean, factor))
     scaled = context.binary("mul", x, _per_channel(context, factor, x.rank))
     return context.binary("add", scaled, _per_channel(context, shift, x.rank))
+
+
+def _training_batch_norm(
+    context: Context, node: Node, x: Tensor, scale: Tensor, bias: Tensor, running: tuple[Tensor, Tensor]
+) -> tuple[Tensor, ...]:
+    """Normalized by mean and variance of the batch itself; the running ones move towards them by 1 - momentum."""
+    axes = (0, *range(2, x.rank))
+    normal, mean, variance = _standardized(context, x, axes, node.number("epsilon", 1e-5))
+    scaled = context.binary("mul", normal, _per_channel(context, context.cast(scale, x.dtype), x.rank))
+    results = [context.binary("add", scaled, _per_channel(context, context.cast(bias, x.dtype), x.rank))]
+    keep = node.number("momentum", 0.9)
+    for old, new in zip(running, (mean, variance), strict=True):
+        now = context.cast(context.reshape(new, [x.shape[1]]), old.dtype)
+        moved = context.number("mul", now, 1 - keep)
+        results.append(context.emit("add", context.number("mul", old, keep), moved))
+    return tuple(results[: len(node.outputs)])
+
+
+def _standardized(context: Context, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    """((x - mean) / sqrt(variance + epsilon), mean, variance) over the axes, which stay with extent 1."""
+    mean = context.mean(x, axes)
+    centred = context.binary("sub", x, mean)
+    variance = context.mean(context.emit("mul", centred, centred), axes)
+    deviation = context.emit("sqrt", context.number("add", variance, epsilon))
+    return context.binary("div", centred, deviation), mean, variance
 
 
 def _normalized(context: Context, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:

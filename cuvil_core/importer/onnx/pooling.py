@@ -1,10 +1,12 @@
 """Pools over windows and over whole spatial axes."""
 
 from dataclasses import replace
+from math import prod
 
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands, need
 from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.places import places_of_extremes
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.windows import Windows, read_windows
 from cuvil_core.ir import Dim, DType
@@ -43,26 +45,23 @@ def _rounded_up(node: Node, x: Tensor, windows: Windows) -> Windows:
 
 
 def _least(dtype: DType) -> float | int:
-    """What the maximum of a window never prefers."""
+    """What the maximum of a window never prefers: padding with it leaves every maximum as it is."""
     if dtype.is_float:
         return float("-inf")
     return -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
 
 
-def _max_pool(context: Context, node: Node, operands: Operands) -> Tensor:
+def _max_pool(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
     x = need(node, operands, 0)
-    if len([name for name in node.outputs if name]) > 1:
-        raise node.unsupported("the indices output")
     padded, windows = read_windows(context, node, x, node.integers("kernel_shape"), _least(x.dtype))
     _check_pads(node, windows)
-    return _window_reduce(context, "max", padded, _rounded_up(node, padded, windows))
-
-
-def _lowest(dtype: DType) -> float:
-    """What no element is below: padding with it leaves every maximum as it is."""
-    if dtype.is_float:
-        return float("-inf")
-    return -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
+    rounded = _rounded_up(node, padded, windows)
+    result = _window_reduce(context, "max", padded, rounded)
+    if len([name for name in node.outputs if name]) < 2:
+        return result
+    if padded is not x:
+        raise node.unsupported("the indices output beside auto_pad on a symbolic extent")
+    return result, places_of_extremes(context, x, result, rounded, node.flag("storage_order", False))
 
 
 def _check_pads(node: Node, windows: Windows) -> None:
@@ -74,33 +73,62 @@ def _check_pads(node: Node, windows: Windows) -> None:
 
 def _average_pool(context: Context, node: Node, operands: Operands) -> Tensor:
     """The sum by the number of elements: of the window, or of its part that is not padding."""
-    x = need(node, operands, 0)
-    if node.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise node.unsupported("auto_pad SAME")
-    _, windows = read_windows(context, node, x, node.integers("kernel_shape"), 0.0)
+    x, include = need(node, operands, 0), node.flag("count_include_pad", False)
+    padded, windows = read_windows(context, node, x, node.integers("kernel_shape"), 0.0)
     _check_pads(node, windows)
-    rounded = _rounded_up(node, x, windows)
-    total = _window_reduce(context, "sum", x, rounded)
-    include = node.flag("count_include_pad", False)
-    if not any(rounded.pads) or (include and rounded.pads == windows.pads):
-        size = 1
-        for extent in windows.size:
-            size *= extent
-        return context.number("div", total, size)
-    return context.binary("div", total, _counts(context, x, windows if include else None, rounded))
-
-
-def _counts(context: Context, x: Tensor, counted: Windows | None, rounded: Windows) -> Tensor:
-    """How many elements each window counts: the input's, and the padding's of `counted`."""
+    rounded = _rounded_up(node, padded, windows)
+    total = _window_reduce(context, "sum", padded, rounded)
+    bare = padded is x and not any(rounded.pads)
+    if bare or (include and rounded.pads == windows.pads):
+        return context.number("div", total, prod(windows.size))
     ones = context.full(x.dtype, 1, [Dim.of(1), Dim.of(1), *x.shape[2:]])
-    if counted is not None:
-        low = [Dim.of(0)] * 2 + [Dim.of(pad) for pad in counted.pads[: counted.spatial]]
-        high = [Dim.of(0)] * 2 + [Dim.of(pad) for pad in counted.pads[counted.spatial :]]
-        padded = [a + extent + b for a, extent, b in zip(low, ones.shape, high, strict=True)]
-        ones = context.full(x.dtype, 1, padded)
-        rest = [all_pad - pad for all_pad, pad in zip(rounded.pads, counted.pads, strict=True)]
-        rounded = replace(rounded, pads=tuple(rest))
-    return _window_reduce(context, "sum", ones, rounded)
+    if include:
+        counts = _counts_with_padding(context, ones, windows, rounded)
+    else:
+        counts = _window_reduce(context, "sum", read_windows(context, node, ones, windows.size, 0.0)[0], rounded)
+    return context.binary("div", total, counts)
+
+
+def _counts_with_padding(context: Context, ones: Tensor, counted: Windows, rounded: Windows) -> Tensor:
+    """How many elements each window has of the input and its padding, but not of what rounding up has added."""
+    spatial = counted.spatial
+    extents = [extent + counted.pads[axis] + counted.pads[spatial + axis] for axis, extent in enumerate(ones.shape[2:])]
+    padded = context.full(ones.dtype, 1, [*ones.shape[:2], *extents])
+    rest = tuple(whole - pad for whole, pad in zip(rounded.pads, counted.pads, strict=True))
+    return _window_reduce(context, "sum", padded, replace(rounded, pads=rest))
+
+
+def _lp_pool(context: Context, node: Node, operands: Operands) -> Tensor:
+    """The root of the sum of powers over each window; padding counts as 0."""
+    x, power = need(node, operands, 0), _power(node)
+    padded, windows = read_windows(context, node, x, node.integers("kernel_shape"), 0.0)
+    terms = _raised(context, padded, power)
+    return _root(context, _window_reduce(context, "sum", terms, _rounded_up(node, padded, windows)), power)
+
+
+def _global_lp_pool(context: Context, node: Node, operands: Operands) -> Tensor:
+    x, power = need(node, operands, 0), _power(node)
+    return _root(context, context.reduce("sum", _raised(context, x, power), range(2, x.rank)), power)
+
+
+def _power(node: Node) -> int:
+    power = node.integer("p", 2)
+    if not 1 <= power <= 1 << 10:
+        raise node.broken(f"p must be a positive number, not {power}")
+    return power
+
+
+def _raised(context: Context, x: Tensor, power: int) -> Tensor:
+    if power == 2:
+        return context.emit("mul", x, x)
+    size = context.emit("abs", x)
+    return size if power == 1 else context.number("pow", size, power)
+
+
+def _root(context: Context, total: Tensor, power: int) -> Tensor:
+    if power == 2:
+        return context.emit("sqrt", total)
+    return total if power == 1 else context.number("pow", total, 1 / power)
 
 
 def _global_average(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -116,6 +144,8 @@ def _global_max(context: Context, node: Node, operands: Operands) -> Tensor:
 ENTRIES: tuple[Entry, ...] = (
     Entry("MaxPool", _max_pool),
     Entry("AveragePool", _average_pool),
+    Entry("LpPool", _lp_pool),
     Entry("GlobalAveragePool", _global_average),
     Entry("GlobalMaxPool", _global_max),
+    Entry("GlobalLpPool", _global_lp_pool),
 )

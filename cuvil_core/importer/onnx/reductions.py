@@ -2,18 +2,24 @@
 
 from collections.abc import Callable
 
+from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, resolve_axes, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
+from cuvil_core.ir import DType
 
 Reduction = Callable[[Context, Tensor, tuple[int, ...], bool], Tensor]
 
 
 def _reduction(compute: Reduction) -> Translate:
     def translate(context: Context, node: Node, operands: Operands) -> Tensor:
-        x = need(node, operands, 0)
-        return compute(context, x, _axes(context, node, operands, x.rank), node.flag("keepdims", True))
+        x, given, keep = need(node, operands, 0), optional(operands, 1), node.flag("keepdims", True)
+        if given is None or given.numbers() is not None or given.type.elements == 0:
+            return compute(context, x, _axes(context, node, operands, x.rank), keep)
+        moved, count, named = from_data.reduced(context, x, given)
+        result = compute(context, moved, tuple(range(x.rank - count, x.rank)), False)
+        return context.reshape(result, from_data.kept_shape(context, x, named)) if keep else result
 
     return translate
 
@@ -21,6 +27,8 @@ def _reduction(compute: Reduction) -> Translate:
 def _axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...]:
     """The axes; where none are given all, or none: then only what the node does to each element is left."""
     given = optional(operands, 1)
+    if given is not None and given.type.elements == 0:
+        given = None
     named = context.ints(given, "the axes") if given is not None else list(node.integers("axes", ()))
     if not named:
         return () if node.flag("noop_with_empty_axes", False) else tuple(range(rank))
@@ -28,7 +36,14 @@ def _axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[
 
 
 def _plain(kind: str) -> Reduction:
-    return lambda context, x, axes, keep: context.reduce(kind, x, axes, keep)
+    """Of bools too: their greatest and least are any and all."""
+
+    def compute(context: Context, x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+        if x.dtype is not DType.BOOL:
+            return context.reduce(kind, x, axes, keep)
+        return context.cast(context.reduce(kind, context.cast(x, DType.UINT8), axes, keep), DType.BOOL)
+
+    return compute
 
 
 def _square(context: Context, x: Tensor) -> Tensor:

@@ -1,17 +1,20 @@
-"""Resize and Upsample: nearest by whole factors; nearest and linear between fixed extents.
+"""Resize and Upsample: nearest by whole factors; nearest, linear and cubic between fixed extents.
 
 Extents and places are computed in float32, the type of the scales, as runtimes do: 10 elements by 0.7 are 7.
 """
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cuvil_core.errors import UnsupportedOpError
-from cuvil_core.importer.onnx.context import Context
+from cuvil_core.importer.onnx.context import Context, resolve_axes
 from cuvil_core.importer.onnx.entry import Entry, Operands, need, optional
+from cuvil_core.importer.onnx.from_data import only_in_call
 from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.resampling import cubic, extrapolated, linear, outside, taps_of, weighted
+from cuvil_core.importer.onnx.resize_by_data import Axis, Manner, axes_of, resized
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DType, Payload
 
@@ -19,54 +22,148 @@ NEAR_MIDDLE = 1e-6
 """A place so near to the middle of two elements counts as the middle, as in runtimes: it is rounding that moved it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What becomes of one axis."""
+
+    size: Dim
+    scale: float | None
+    """None where the size decides."""
+    start: float = 0.0
+    end: float = 1.0
+    """The part that is read, in units of the whole axis."""
+
+    def keeps(self, extent: Dim) -> bool:
+        """True where the axis stays as it is."""
+        return self.size == extent and self.scale in (None, 1.0) and (self.start, self.end) == (0.0, 1.0)
+
+
 def _resize(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
-    scales, sizes = _targets(context, node, operands, x)
-    factors = [_whole(node, *target) for target in zip(x.shape, scales, sizes, strict=True)]
-    if sizes == list(x.shape) and any(scale not in (None, 1.0) for scale in scales):
+    if any(map(only_in_call, operands[1:])):
+        return _by_data(context, node, operands, x)
+    targets = _targets(context, node, operands, x)
+    factors = [_whole(node, extent, target) for extent, target in zip(x.shape, targets, strict=True)]
+    if all(target.size == extent for target, extent in zip(targets, x.shape, strict=True)) and any(
+        target.scale not in (None, 1.0) for target in targets
+    ):
         raise node.unsupported("scales that change no extent, on which runtimes differ")
-    for axis, (scale, size) in enumerate(zip(scales, sizes, strict=True)):
-        if factors[axis] is None and not (size == x.shape[axis] and scale in (None, 1.0)):
-            x = _resize_axis(context, node, x, axis, scale, size)
-    return _repeat(context, x, [factor or 1 for factor in factors])
+    marks: dict[int, list[bool]] = {}
+    for axis, target in enumerate(targets):
+        if factors[axis] is None and not target.keeps(x.shape[axis]):
+            x, marks[axis] = _resize_axis(context, node, x, axis, target)
+    result = _repeat(context, x, [factor or 1 for factor in factors])
+    if _coordinates(node) != "tf_crop_and_resize":
+        return result
+    return extrapolated(context, result, marks, node.number("extrapolation_value", 0.0))
 
 
-def _whole(node: Node, extent: Dim, scale: float | None, size: Dim) -> int | None:
+def _by_data(context: Context, node: Node, operands: Operands, x: Tensor) -> Tensor:
+    """Every named axis by what only a call knows."""
+    axes = resolve_axes(node.integers("axes", tuple(range(x.rank))), x.rank)
+    old = node.opset < 11 or node.op_type == "Upsample"
+    sizes, scales = optional(operands, 3), optional(operands, 1 if old else 2)
+    sizes = None if sizes is None or sizes.type.elements == 0 else sizes
+    steps = context.length(sizes if sizes is not None else need(node, operands, 1 if old else 2))
+    _check_count(node, len(axes), steps)
+    if node.flag("antialias", False):
+        raise node.unsupported("antialias by scales from the input's data")
+    mode, cropped = _mode(node), _coordinates(node) == "tf_crop_and_resize"
+    if mode != "nearest" and not x.dtype.is_float:
+        raise node.unsupported(f"{mode} resizing of {x.dtype}, on whose rounding runtimes differ")
+    roi = need(node, operands, 1) if cropped else None
+    outside = node.number("extrapolation_value", 0.0) if cropped else None
+    manner = Manner(
+        mode,
+        _coordinates(node),
+        _rounding(node, 1.0),
+        node.number("cubic_coeff_a", -0.75),
+        node.flag("exclude_outside", False),
+        outside,
+    )
+    chosen = axes_of(context, node, x, axes, sizes, scales)
+    for at, (axis, (size, scale)) in enumerate(zip(axes, chosen, strict=True)):
+        start, end = context.scalar(DType.FLOAT32, 0), context.scalar(DType.FLOAT32, 1)
+        if roi is not None:
+            ends = (context.slice(roi, 0, place, 1) for place in (at, at + len(axes)))
+            start, end = (context.cast(context.reshape(one, ()), DType.FLOAT32) for one in ends)
+        x = resized(context, x, axis, Axis(x.shape[axis], size, scale, start, end), manner)
+    return x
+
+
+def _whole(node: Node, extent: Dim, target: _Target) -> int | None:
     """The factor where every element is repeated that often, else None; a scale of 1.05 may keep the size, not them."""
-    factor = size.exact_div(extent)
+    factor = target.size.exact_div(extent)
     whole = None if factor is None else factor.constant
-    fits = whole is not None and scale in (None, float(whole)) and _repeats(node, whole)
+    fits = whole is not None and target.scale in (None, float(whole)) and _repeats(node, whole)
     return whole if fits else None
 
 
-def _targets(
-    context: Context, node: Node, operands: Operands, x: Tensor
-) -> tuple[Sequence[float | None], Sequence[Dim]]:
-    """(scale or None where the sizes decide, size) an axis."""
+def _targets(context: Context, node: Node, operands: Operands, x: Tensor) -> list[_Target]:
+    axes = resolve_axes(node.integers("axes", tuple(range(x.rank))), x.rank)
     scales_at = 1 if node.opset < 11 or node.op_type == "Upsample" else 2
     scales, sizes = optional(operands, scales_at), optional(operands, 3)
-    for key in ("axes", "antialias", "exclude_outside"):
-        if node.has(key) and (key == "axes" or node.integer(key)):
-            raise node.unsupported(f"the attribute {key}")
     if sizes is not None and sizes.type.elements != 0:
-        if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-            raise node.unsupported("keep_aspect_ratio_policy")
-        extents = context.dims(sizes, "the sizes")
-        _check_count(node, x, len(extents))
-        return [None] * x.rank, extents
+        chosen = _by_sizes(context, node, x, axes, sizes)
+    else:
+        chosen = _by_scales(context, node, x, axes, scales)
+    roi = _roi(context, node, operands, len(axes))
+    found = [_Target(extent, None) for extent in x.shape]
+    for at, axis in enumerate(axes):
+        size, scale = chosen[at]
+        found[axis] = _Target(size, scale, roi[at], roi[at + len(axes)])
+    return found
+
+
+def _by_sizes(
+    context: Context, node: Node, x: Tensor, axes: tuple[int, ...], sizes: Tensor
+) -> list[tuple[Dim, float | None]]:
+    """(size, scale or None where the size decides) an axis that is named."""
+    wanted = context.dims(sizes, "the sizes")
+    _check_count(node, len(axes), len(wanted))
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return [(size, None) for size in wanted]
+    if policy not in ("not_larger", "not_smaller"):
+        raise node.broken(f"there is no keep_aspect_ratio_policy {policy!r}")
+    extents = [x.shape[axis].constant for axis in axes]
+    fixed = [size.constant for size in wanted]
+    if None in extents or None in fixed or 0 in extents:
+        raise node.unsupported("keep_aspect_ratio_policy on symbolic or empty extents")
+    ratios = [(size or 0) / (extent or 1) for size, extent in zip(fixed, extents, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return [(Dim.of(int(scale * (extent or 0) + 0.5)), scale) for extent in extents]
+
+
+def _by_scales(
+    context: Context, node: Node, x: Tensor, axes: tuple[int, ...], scales: Tensor | None
+) -> list[tuple[Dim, float | None]]:
     if scales is None and not node.has("scales"):
         raise node.broken("it has neither scales nor sizes")
     given = node.numbers("scales", ()) if scales is None else context.numbers(scales, "the scales")
     factors, least = list(map(float, given)), 1 if node.op_type == "Upsample" else 0
-    _check_count(node, x, len(factors))
+    _check_count(node, len(axes), len(factors))
     if not all(least <= factor < 1 << 20 and factor > 0 for factor in factors):
         raise node.broken(f"its scales {factors} are not positive numbers, of at least 1 for Upsample")
-    return factors, [_scaled(node, extent, factor) for extent, factor in zip(x.shape, factors, strict=True)]
+    return [(_scaled(node, x.shape[axis], factor), factor) for axis, factor in zip(axes, factors, strict=True)]
 
 
-def _check_count(node: Node, x: Tensor, count: int) -> None:
-    if count != x.rank:
-        raise node.broken(f"it has {count} scales or sizes for rank {x.rank}")
+def _roi(context: Context, node: Node, operands: Operands, count: int) -> list[float]:
+    """All starts, then all ends; the whole axes where the coordinates do not go by them."""
+    given = optional(operands, 1) if node.opset >= 11 and node.op_type == "Resize" else None
+    if _coordinates(node) != "tf_crop_and_resize":
+        return [0.0] * count + [1.0] * count
+    if given is None:
+        raise node.broken("its coordinates need a roi")
+    roi = list(map(float, context.numbers(given, "the roi")))
+    if len(roi) != 2 * count or not all(map(math.isfinite, roi)):
+        raise node.broken(f"its roi {roi} does not give a start and an end for each of {count} axes")
+    return roi
+
+
+def _check_count(node: Node, axes: int, count: int) -> None:
+    if count != axes:
+        raise node.broken(f"it has {count} scales or sizes for {axes} axes")
 
 
 def _scaled(node: Node, extent: Dim, factor: float) -> Dim:
@@ -77,21 +174,29 @@ def _scaled(node: Node, extent: Dim, factor: float) -> Dim:
     raise node.unsupported(f"the scale {factor} on a symbolic extent")
 
 
-def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, scale: float | None, size: Dim) -> Tensor:
-    extent = x.shape[axis]
-    if size.constant is not None and size.constant < 1:
+def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, target: _Target) -> tuple[Tensor, list[bool]]:
+    """The axis resized, and which of its places lie outside of it."""
+    extent, size, mode = x.shape[axis].constant, target.size.constant, _mode(node)
+    if size is not None and size < 1:
         raise node.unsupported(f"a result of extent {size}")
-    if extent.constant is None or size.constant is None:
-        raise node.unsupported(f"{_mode(node)} resizing of the symbolic extent {extent}")
-    ratio = float(np.float32(size.constant / extent.constant if scale is None else scale))
-    places = _sources(node, ratio, extent.constant, size.constant)
-    if _mode(node) == "nearest":
-        return _pick(context, x, axis, [_round(_rounding(node, ratio), place) for place in places])
-    if _mode(node) == "linear" and not x.dtype.is_float:
-        raise node.unsupported(f"linear resizing of {x.dtype}, on whose rounding runtimes differ")
-    if _mode(node) == "linear":
-        return _blend(context, x, axis, places)
-    raise node.unsupported(f"the mode {_mode(node)}")
+    if extent is None or size is None:
+        raise node.unsupported(f"{mode} resizing of the symbolic extent {x.shape[axis]}")
+    ratio = float(np.float32(size / extent if target.scale is None else target.scale))
+    places = _sources(node, ratio, extent, size, target)
+    marks = outside(places, extent)
+    if mode == "nearest":
+        return _pick(context, x, axis, [_round(_rounding(node, ratio), place) for place in places]), marks
+    if mode not in ("linear", "cubic"):
+        raise node.broken(f"there is no mode {mode!r}")
+    if not x.dtype.is_float:
+        raise node.unsupported(f"{mode} resizing of {x.dtype}, on whose rounding runtimes differ")
+    smooth = node.flag("antialias", False) and ratio < 1
+    if mode == "linear" and not smooth:
+        return _blend(context, x, axis, places), marks
+    kernel, reach = (linear, 1) if mode == "linear" else (cubic(node.number("cubic_coeff_a", -0.75)), 2)
+    inside = node.flag("exclude_outside", False)
+    taps = taps_of(places, extent, kernel, reach, ratio if smooth else 1.0, inside)
+    return weighted(context, x, axis, taps), marks
 
 
 def _mode(node: Node) -> str:
@@ -133,22 +238,27 @@ def _repeat(context: Context, x: Tensor, factors: list[int]) -> Tensor:
     return context.reshape(stretched, [extent * factor for extent, factor in zip(x.shape, factors, strict=True)])
 
 
-def _sources(node: Node, ratio: float, extent: int, size: int) -> list[float]:
-    """The places in the input that the output elements stand for."""
+def _sources(node: Node, ratio: float, extent: int, size: int, target: _Target) -> list[float]:
+    """The places in the input that the output elements stand for; `length` is what they would cover of the result."""
     kind, at, by = _coordinates(node), np.arange(size, dtype=np.float32), np.float32(ratio)
-    half = np.float32(0.5)
+    half, last = np.float32(0.5), np.float32(extent - 1)
+    length = np.float32(size) if math.isclose(ratio * extent, size, rel_tol=1e-6) else np.float32(ratio * extent)
     if kind == "asymmetric":
         places = at / by
     elif kind == "half_pixel" or (kind == "pytorch_half_pixel" and size > 1):
         places = (at + half) / by - half
-    elif kind == "align_corners" and not math.isclose(ratio * extent, size, rel_tol=1e-6):
-        raise node.unsupported("align_corners with a scale that gives a fraction, on which runtimes differ")
+    elif kind == "half_pixel_symmetric":
+        places = np.float32(extent / 2) * (1 - np.float32(size) / length) + (at + half) / by - half
     elif kind == "align_corners":
-        places = at * np.float32(extent - 1) / np.float32(max(size - 1, 1))
+        places = at * last / (length - 1) if length != 1 else at * 0
+    elif kind == "tf_crop_and_resize":
+        start, end = np.float32(target.start), np.float32(target.end)
+        step = at * ((end - start) * last / (length - 1)) if length != 1 else at * 0 + (end - start) * last / 2
+        places = start * last + step
     elif kind == "pytorch_half_pixel":
         places = at
     else:
-        raise node.unsupported(f"the coordinates {kind}")
+        raise node.broken(f"there are no coordinates {kind!r}")
     return [float(place) for place in places]
 
 

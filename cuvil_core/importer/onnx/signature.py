@@ -9,7 +9,7 @@ import onnx
 from cuvil_core.contract import InputSpec
 from cuvil_core.errors import InputError, ModelError, UnsupportedOpError
 from cuvil_core.importer.onnx.tensors import dtype_of
-from cuvil_core.ir import Dim, DType, TensorType
+from cuvil_core.ir import Dim, DType, TensorType, is_from_data
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset({"max", "min"})
@@ -69,6 +69,7 @@ def _specs_by_name(specs: tuple[InputSpec, ...], known: list[str]) -> dict[str, 
             raise InputError(f"The model has no input {spec.name!r}; it has {', '.join(known)}.")
         for entry in spec.shape:
             bad = entry < 1 if isinstance(entry, int) else (not _IDENTIFIER.fullmatch(entry) or entry in _RESERVED)
+            bad = bad or is_from_data(str(entry))
             if bad:
                 raise InputError(f"{entry!r} in the shape of {spec.name!r} is neither a positive number nor a name.")
     return {spec.name: spec for spec in specs}
@@ -141,8 +142,6 @@ def _dim(
             rebatched[entry] = fixed
         return Dim.symbol(entry)
     if fixed is not None:
-        if fixed == 0:
-            raise UnsupportedOpError(f"Axis {axis} of input {name!r} has extent 0; export the model again.")
         return Dim.of(fixed)
     label = file_dim.dim_param if file_dim is not None else ""
     return Dim.symbol(names.of(label) if _is_name(label) else names.fresh(f"{name}_{axis}"))

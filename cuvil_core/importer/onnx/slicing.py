@@ -1,21 +1,25 @@
 """Slice: ranges of axes with ends that count from the back, clamp, or are symbolic."""
 
 from cuvil_core.errors import UnsupportedOpError
+from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, known_at_least, resolve_axes
 from cuvil_core.importer.onnx.entry import Entry, Operands, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.ir import Dim, Relation, dim_max, dim_min
+from cuvil_core.ir import Dim, DType, Relation, dim_max, dim_min
 
 ENDLESS = 1_000_000_000
 """Exporters write an end of at least this for `to the end`; no extent in memory is as long."""
 
+INT64 = DType.INT64
 UNCLEAR_ENDS = ((1 << 31) - 1, (1 << 63) - 1)
 """With a step below zero ONNX clamps them to the last element, while runtimes go on to the first."""
 
 
 def _slice(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
+    if node.opset >= 10 and any(one is not None and one.content is None for one in operands[1:]):
+        return _slice_by_data(context, node, operands, x)
     starts, ends, axes, steps = _arguments(context, node, operands, x.rank)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise node.broken("starts, ends, axes and steps differ in number")
@@ -23,6 +27,25 @@ def _slice(context: Context, node: Node, operands: Operands) -> Tensor:
         if step == 0:
             raise node.broken("a step is zero")
         x = _slice_axis(context, x, axis, start, end, step)
+    return x
+
+
+def _slice_by_data(context: Context, node: Node, operands: Operands, x: Tensor) -> Tensor:
+    """Places that only a call knows; axes too, then every axis is sliced, by its whole extent where it is not named."""
+    starts, ends = (context.cast(need(node, operands, at), INT64) for at in (1, 2))
+    axes, steps = optional(operands, 3), optional(operands, 4)
+    count = context.length(starts)
+    given = [starts, ends, context.full(INT64, 1, (count,)) if steps is None else context.cast(steps, INT64)]
+    if axes is None or axes.content is not None:
+        named = list(range(count)) if axes is None else context.ints(axes, "the axes")
+        order = resolve_axes(named, x.rank)
+    else:
+        whole = [from_data.known([0] * x.rank), from_data.known(x.shape), from_data.known([1] * x.rank)]
+        pairs = zip(given, whole, strict=True)
+        given = [from_data.spread(context, axes, one, x.rank, other) for one, other in pairs]
+        order = tuple(range(x.rank))
+    for at, axis in enumerate(order):
+        x = from_data.slice_axis(context, x, axis, *(from_data.element(context, one, at) for one in given))
     return x
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from cuvil_core.errors import CuvilError, InternalError, ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands
-from cuvil_core.importer.onnx.functions import Body, has_body, own_body, schema_body
+from cuvil_core.importer.onnx.functions import MAX_CALLS, Body, has_body, own_body, schema_body
 from cuvil_core.importer.onnx.node import Node, read_node, unknown_op
 from cuvil_core.importer.onnx.old_opsets import upgraded
 from cuvil_core.importer.onnx.reading import MAX_NODES
@@ -14,9 +14,6 @@ from cuvil_core.importer.onnx.schema import check_types
 from cuvil_core.importer.onnx.scope import Scope, owns
 from cuvil_core.importer.onnx.table import entry_for
 from cuvil_core.importer.onnx.tensor import Tensor
-
-MAX_CALLS = 32
-"""Functions that call functions: deeper comes from a function that calls itself."""
 
 Results = tuple[Tensor | None, ...]
 
@@ -90,10 +87,10 @@ def _inlined(context: Context, scope: Scope, node: Node, operands: Operands, bod
     """The body's nodes in a scope of their own, so that its names cannot meet those of the caller."""
     calls = (*scope.calls, node)
     context.inlined += len(body.nodes)
-    if len(calls) > MAX_CALLS:
-        raise node.broken(f"its functions are nested more than {MAX_CALLS} deep, as where one calls itself")
+    if len(calls) > 2 * MAX_CALLS:
+        raise node.broken("its functions call ops of ONNX that call them again")
     if context.inlined > MAX_NODES:
-        raise SizeError(f"{node}: the functions of the model unfold to more than {MAX_NODES} nodes; split the model.")
+        raise SizeError(f"{node}: the functions of the model hold more than {MAX_NODES} nodes; split the model.")
     given = (*operands, *[None] * (len(body.inputs) - len(operands)))
     inner = replace(scope, versions=body.versions, known=dict(zip(body.inputs, given, strict=True)), calls=calls)
     walk(context, inner, _nodes(inner, body, node))

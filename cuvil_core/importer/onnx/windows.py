@@ -1,6 +1,6 @@
 """The window attributes that convolutions and pools share, auto_pad resolved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.movement import pad
@@ -35,6 +35,15 @@ def read_windows(
     context: Context, node: Node, x: Tensor, size: tuple[int, ...], fill: float | int
 ) -> tuple[Tensor, Windows]:
     """The attributes, and x padded beforehand where auto_pad's widths depend on symbols."""
+    windows = window_attributes(node, x, size)
+    mode = node.text("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        return _same(context, x, windows, mode == "SAME_LOWER", fill)
+    return x, windows
+
+
+def window_attributes(node: Node, x: Tensor, size: tuple[int, ...]) -> Windows:
+    """The attributes after their checks, without pads where auto_pad is given."""
     spatial = x.rank - 2
     if spatial < 1:
         raise node.broken("its input needs N, C and at least one spatial axis")
@@ -47,12 +56,9 @@ def read_windows(
     )
     _check(node, windows, spatial)
     mode = node.text("auto_pad", "NOTSET")
-    if mode in ("SAME_UPPER", "SAME_LOWER"):
-        return _same(context, x, windows, mode == "SAME_LOWER", fill)
-    if mode not in ("NOTSET", "VALID"):
+    if mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise node.broken(f"there is no auto_pad {mode!r}")
-    none = Windows(size, windows.strides, windows.dilations, (0,) * 2 * spatial)
-    return x, none if mode == "VALID" else windows
+    return windows if mode == "NOTSET" else replace(windows, pads=(0,) * 2 * spatial)
 
 
 def _check(node: Node, windows: Windows, spatial: int) -> None:

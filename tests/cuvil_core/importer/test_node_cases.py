@@ -19,6 +19,28 @@ from cuvil_core.passes import run
 Arrays = list[np.ndarray[Any, Any]]
 LEAST_RIGHT = 839
 """Cases that must be computed rightly; raise it when ops are added."""
+SETTINGS = frozenset(
+    (
+        "scales",
+        "roi",
+        "constant_value",
+        "training_mode",
+        "axis",
+        "depth",
+        "t",
+        "start",
+        "limit",
+        "delta",
+        "num_mel_bins",
+        "dft_length",
+        "sample_rate",
+        "lower_edge_hertz",
+        "upper_edge_hertz",
+    )
+)
+"""Inputs that say how to compute, not what."""
+SCALARS = ("HannWindow", "HammingWindow", "BlackmanWindow", "Dropout")
+"""Ops whose scalar inputs are settings."""
 LOW_PRECISION = ("float16", "bfloat16")
 
 
@@ -45,16 +67,8 @@ def _frozen(model: onnx.ModelProto, inputs: Arrays) -> onnx.ModelProto:
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for proto, array in zip(model.graph.input, inputs, strict=False):
         shape_like = array.dtype == np.int64 and array.ndim <= 1 and array.size <= 16
-        if shape_like or proto.name in (
-            "scales",
-            "constant_value",
-            "training_mode",
-            "t",
-            "start",
-            "limit",
-            "delta",
-            "cond",
-        ):
+        shape_like |= array.ndim == 0 and model.graph.node[0].op_type in SCALARS
+        if shape_like or proto.name in SETTINGS:
             model.graph.initializer.append(numpy_helper.from_array(array, proto.name))
     return model
 

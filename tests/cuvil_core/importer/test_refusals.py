@@ -53,7 +53,8 @@ def _external(location: str) -> onnx.ModelProto:
 
 BIG = np.array([1 << 40, 1 << 20], np.int64)
 CASES: dict[str, tuple[onnx.ModelProto, type[CuvilError], str]] = {
-    "unknown op": (_model(_one("Det")), UnsupportedOpError, "'n1' uses op Det of domain 'ai.onnx', opset 17.*add-an"),
+    "unknown op": (_model(_one("Multinomial")), UnsupportedOpError,
+                   "'n1' uses op Multinomial of domain 'ai.onnx', opset 17.*add-an"),
     "foreign domain": (_model(_one("Exp", domain="com.acme")), UnsupportedOpError, "domain 'com.acme'.*add-an-op"),
     "old opset": (_model(_one("Exp"), opset=0), UnsupportedOpError, "opset 0 is outside of 1..28"),
     "foreign opset alone": (_altered(lambda m: setattr(m.opset_import[0], "domain", "ai.onnx.ml")), UnsupportedOpError,

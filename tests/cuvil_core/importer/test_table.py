@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 
+from cuvil_core.importer.onnx.old_opsets import FIRST_TRANSLATED
 from cuvil_core.importer.onnx.reading import NEWEST_OPSET, OLDEST_OPSET
 from cuvil_core.importer.onnx.table import FAMILIES, TABLE
 
@@ -26,7 +28,22 @@ def _page() -> str:
         names = sorted({entry.op_type for entry in family.ENTRIES})
         spelled = ", ".join(_spelled(name) for name in names)
         lines.append(f"| {family.__name__.rsplit('.', 1)[-1]} | {spelled} |")
+    lines += [
+        "",
+        "What the table lacks or refuses is translated by the function body of ONNX's schema, if there is one, as",
+        f"far as the ops in that body are. These have a body alone: {', '.join(_by_body())}.",
+        "",
+        f"Opsets {OLDEST_OPSET} to {FIRST_TRANSLATED - 1} are written as opset {FIRST_TRANSLATED} writes them.",
+        "Functions that a model brings along go before all of these.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _by_body() -> list[str]:
+    """The ops without an entry that have a body in some opset."""
+    schemas = onnx.defs.get_all_schemas_with_history()
+    bodies = {s.name for s in schemas if s.has_function or s.has_context_dependent_function}
+    return sorted(bodies - TABLE.keys())
 
 
 def _spelled(name: str) -> str:
@@ -35,7 +52,7 @@ def _spelled(name: str) -> str:
     last = None if None in ends else max(end for end in ends if end is not None)
     if last is not None:
         return f"{name} (to {last})"
-    return name if since <= OLDEST_OPSET else f"{name} (from {since})"
+    return name if since <= FIRST_TRANSLATED else f"{name} (from {since})"
 
 
 def test_the_page_is_the_table(request: pytest.FixtureRequest) -> None:

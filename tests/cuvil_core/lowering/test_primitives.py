@@ -12,7 +12,7 @@ from cuvil_core.lowering.compose import EXPRESSIONS
 from cuvil_core.lowering.lower import STRATEGIES
 from cuvil_core.ops import OPS
 from cuvil_core.scheduling import Strategy
-from cuvil_core.scheduling.units import ROOTS
+from cuvil_core.scheduling.units import ROOTS, SERIAL
 from graph_checks import Maker, check
 
 pytestmark = pytest.mark.timeout(600)
@@ -21,8 +21,9 @@ BINDINGS = ({"N": 1, "H": 7}, {"N": 3, "H": 18})
 
 
 def test_every_primitive_has_a_lowering() -> None:
-    """No op of the table lacks an entry: it is an expression, a root, a constant or a region."""
-    assert set(OPS) == set(EXPRESSIONS) | ROOTS | {"constant", "region", "if", "loop"}
+    """No op of the table lacks an entry: an expression, a root, a chain, a constant, a call, a region or control flow."""
+    apart = {"constant", "region", "if", "loop", "sort_order", "positions", "suppress"}
+    assert set(OPS) == set(EXPRESSIONS) | ROOTS | set(SERIAL) | apart
 
 
 def test_every_strategy_has_a_builder() -> None:
@@ -107,6 +108,30 @@ def test_movement(tmp_path: Path) -> None:
         make.op("gather", x, make.numbers([[2, 0], [5, 99]], DType.INT64), axis=1),
     ]
     check(make.done(*results), BINDINGS, tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT16, DType.INT32, DType.UINT8], ids=str)
+def test_running_totals(dtype: DType, tmp_path: Path) -> None:
+    """Along the first, a middle and the last axis, bit for bit: the order of the steps is part of the meaning."""
+    make = Maker()
+    x = make.input("x", "N", 5, "H", dtype=dtype)
+    kinds = ("sum", "prod", "max")
+    results = [make.op("prefix_reduce", x, kind=kind, axis=axis) for kind in kinds for axis in range(3)]
+    results.append(make.op("prefix_reduce", make.op("abs", results[0]), kind="min", axis=0))
+    check(make.done(*results), BINDINGS, tmp_path, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT16, DType.INT64, DType.UINT8, DType.BOOL], ids=str)
+def test_scattered_rows(dtype: DType, tmp_path: Path) -> None:
+    """Rows joined in at indices that come with the inputs: several at one place in order, those outside nowhere."""
+    make = Maker()
+    data, at = make.input("data", "N", 3, "H", dtype=dtype), make.input("at", "H", dtype=DType.INT64)
+    rows, few = make.input("rows", "H", 3, "H", dtype=dtype), make.input("few", "H", dtype=dtype)
+    kinds = ("set",) if dtype is DType.BOOL else ("set", "sum", "prod", "max", "min")
+    results = [make.op("scatter", data, at, rows, kind=kind) for kind in kinds]
+    flat = make.op("reshape", data, shape=(data.shape[0] * 3 * data.shape[2],))
+    results += [make.op("scatter", flat, at, few, kind=kind) for kind in kinds[:2]]
+    check(make.done(*results), BINDINGS, tmp_path, rtol=0)
 
 
 @pytest.mark.parametrize("kind", ["sum", "max", "min", "prod"])

@@ -63,6 +63,26 @@ CASES: dict[str, tuple[Array, Array]] = {
         _apply("reduce", np.zeros((2, 0), np.int32), kind="max", axes=(1,)),
         np.full(2, np.iinfo(np.int32).min, np.int32),
     ),
+    "running sums round at each step": (
+        _apply("prefix_reduce", np.array([2048, 1, 1], np.float16), kind="sum", axis=0),
+        np.array([2048, 2048, 2048], np.float16),
+    ),
+    "running products of integers wrap": (
+        _apply("prefix_reduce", np.array([[100, 3]], np.int8), kind="prod", axis=1),
+        np.array([[100, 44]], np.int8),
+    ),
+    "the last of two rows at one index stays": (
+        _apply("scatter", _f(0, 0), np.array([1, 1]), _f(5, 7), kind="set"),
+        _f(0, 7),
+    ),
+    "rows at one index are joined in order": (
+        _apply("scatter", _f(2, 3), np.array([0, 0]), _f(5, 7), kind="prod"),
+        _f(70, 3),
+    ),
+    "a row at an index outside is left out": (
+        _apply("scatter", _f(0, 0), np.array([-1, 2, 0]), _f(5, 7, 9), kind="sum"),
+        _f(9, 0),
+    ),
     "slice steps backwards": (
         _apply("slice", _f(1, 2, 3), starts=(Dim.of(2),), sizes=(Dim.of(2),), steps=(-2,)),
         _f(3, 1),
