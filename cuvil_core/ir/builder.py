@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import Any
 
 from cuvil_core.errors import InternalError
 from cuvil_core.ir.dims import Dim, DimLike, is_from_data
@@ -114,7 +115,8 @@ class GraphBuilder:
         """Take back all ops, guards, constants and symbols since the mark; they must not be used any more."""
         ops, *counts = mark
         del self._ops[ops:]
-        for kept, held in zip(counts, (self._guards, self._constants, self._symbols), strict=True):
+        tables: tuple[dict[Any, Any], ...] = (self._guards, self._constants, self._symbols)
+        for kept, held in zip(counts, tables, strict=True):
             while len(held) > kept:
                 held.popitem()
 

@@ -21,7 +21,7 @@ BINDINGS = ({"N": 1, "H": 7}, {"N": 3, "H": 18})
 
 
 def test_every_primitive_has_a_lowering() -> None:
-    """No op of the table lacks an entry: an expression, a root, a chain, a constant, a call, a region or control flow."""
+    """No op of the table lacks an entry: expression, root, chain, constant, call, region or control flow."""
     apart = {"constant", "region", "if", "loop", "sort_order", "positions", "suppress"}
     assert set(OPS) == set(EXPRESSIONS) | ROOTS | set(SERIAL) | apart
 
