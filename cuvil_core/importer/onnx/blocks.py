@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from cuvil_core.errors import ModelError, UnsupportedOpError
+from cuvil_core.errors import InternalError, ModelError, UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.scope import Names
 from cuvil_core.importer.onnx.tensor import Tensor
@@ -100,7 +100,10 @@ def emit_loop(
     make: MakeTurn,
     condition: Tensor | None = None,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """(what the last turn left, rows of all turns on a first axis) of a loop."""
+    """(what the last turn left, rows of all turns on a first axis) of a loop.
+
+    Where a condition ends it before all turns, the other rows are zero.
+    """
     body = Body(context)
     counter = body.argument(TensorType(DType.INT64, ()))
     state = [body.argument(one.type) for one in initial]
@@ -108,10 +111,8 @@ def emit_loop(
     for number, (one, other) in enumerate(zip(initial, turn.state, strict=True)):
         agree(context, one, other, f"its loop-carried value {number}")
     conditional = condition is not None or turn.goes_on is not None
-    if turn.rows and (conditional or isinstance(turns, Tensor)):
-        raise UnsupportedOpError(
-            "it stacks as many rows as the input's data says; make that number of turns a constant"
-        )
+    if turn.rows and isinstance(turns, Tensor):
+        raise InternalError("Rows need an extent for the number of turns; report this as a fault of Cuvil.")
     truth = Tensor.of_payload(Payload.scalar(DType.BOOL, True))
     goes_on = [body.context.reshape(turn.goes_on or truth, ())] if conditional else []
     limit = [context.reshape(turns, ())] if isinstance(turns, Tensor) else []
