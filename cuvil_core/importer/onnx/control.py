@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from cuvil_core.errors import ModelError, UnsupportedOpError
+from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.blocks import Body, MakeTurn, Turn, emit_if, emit_loop
 from cuvil_core.importer.onnx.context import Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
@@ -15,7 +15,7 @@ from cuvil_core.ops.control import FOREVER
 MAX_UNROLLED = 256
 """Turns of a loop that are written out one by one."""
 MAX_UNROLLED_NODES = 4096
-"""Nodes that all these turns may come to."""
+"""Nodes that all these turns may come to, with what they hold."""
 
 
 def _if(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
@@ -84,7 +84,7 @@ def _loop(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...
         finals, rows = _rolled(context, node, body, initial, turns, condition)
     except UnsupportedOpError:
         count = turns.constant if isinstance(turns, Dim) and condition is None else None
-        if count is None or count > MAX_UNROLLED or count * len(body.nodes) > MAX_UNROLLED_NODES:
+        if count is None or count > MAX_UNROLLED:
             raise
         context.builder.back_to(mark)
         finals, rows = _unrolled(context, node, body, initial, count)
@@ -139,7 +139,10 @@ def _unrolled(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Turn by turn, while each tells at once whether another follows."""
     state, columns = initial, [list[Tensor]() for _ in body.outputs[len(initial) + 1 :]]
+    before = context.inlined
     for turn in range(count):
+        if context.inlined - before > MAX_UNROLLED_NODES:
+            raise SizeError(f"{node} unrolls to more than {MAX_UNROLLED_NODES} nodes; give its values one shape.")
         number = Tensor.of_content(DType.INT64, to_content([turn], ()))
         goes_on, *values = body.translate(context, [number, _truth(True), *state])
         state = values[: len(initial)]

@@ -10,7 +10,7 @@ from onnx import parser
 
 from cuvil_core import reference
 from cuvil_core.contract import InputSpec
-from cuvil_core.errors import ModelError, UnsupportedOpError
+from cuvil_core.errors import InputError, ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx import load
 from cuvil_core.ir import Graph
 from cuvil_core.passes import run
@@ -155,11 +155,51 @@ def test_a_loop_that_its_data_ends(flag: bool) -> None:
     _agree(model, load(model), {"x": X, "flag": np.array(flag)})
 
 
-def test_rows_whose_number_the_data_says_are_refused() -> None:
-    """Their number is an extent of the output."""
+def test_rows_whose_number_the_data_says() -> None:
+    """The number of turns becomes an extent of the call; below 1 there is no row, while rows keep their extents."""
     body = LOOP.format(turns="turns", flag="", condition="next = Identity(go_on)")
-    with pytest.raises(UnsupportedOpError, match=r"Loop, opset 17.*as many rows as the input's data says"):
-        load(_model("(float[N, 3] x, int64 turns) => (float[N, 3] y, float[R, N, 3] rows)", "outside = Exp(x)" + body))
+    model = _model("(float[N, 3] x, int64 turns) => (float[N, 3] y, float[R, N, 3] rows)", "outside = Exp(x)" + body)
+    graph = load(model)
+    for turns in (1, 3):
+        _agree(model, graph, {"x": X, "turns": np.array(turns, np.int64)})
+    for turns in (0, -1):
+        for call in (reference.run, interpreted):
+            found = call(run(graph, 2)[0], {"x": X, "turns": np.array(turns, np.int64)})
+            assert found["rows"].shape == (0, 4, 3)
+            np.testing.assert_array_equal(found["y"], X)
+
+
+@pytest.mark.parametrize(("turns", "bound"), [(8, 20.0), (2, 1e9), (8, -1e9)])
+def test_rows_of_a_loop_that_its_data_ends(turns: int, bound: float) -> None:
+    """There is room for the most turns, and as many rows as there were turns."""
+    condition = f"""
+      total = ReduceSum <keepdims = 0> (added) bound = Constant <value = float {{{bound}}}> () next = Less(total, bound)
+    """
+    body = LOOP.format(turns="turns", flag="", condition=condition)
+    model = _model("(float[N, 3] x, int64 turns) => (float[N, 3] y, float[R, N, 3] rows)", "outside = Exp(x)" + body)
+    _agree(model, load(model), {"x": X, "turns": np.array(turns, np.int64)})
+
+
+def test_rows_without_a_limit_are_refused() -> None:
+    """A loop that only its condition ends has no room for rows."""
+    body = LOOP.format(turns="", flag="flag", condition="next = Identity(go_on)")
+    with pytest.raises(UnsupportedOpError, match=r"Loop, opset 17\) uses rows without a limit of turns"):
+        load(_model("(float[N, 3] x, bool flag) => (float[N, 3] y, float[R, N, 3] rows)", "outside = Exp(x)" + body))
+
+
+def test_a_side_that_cannot_run_ends_the_call() -> None:
+    """A branch that does not fit the shapes is left out, and a call that would take it is refused in a sentence."""
+    body = """
+      y = If (flag) <
+        then_branch = t () => (float[N, 3] a) { w = Constant <value = float[4] {1.0, 2.0, 3.0, 4.0}> () a = Add(x, w) },
+        else_branch = e () => (float[N, 3] b) { b = Neg(x) }
+      >
+    """
+    graph = run(load(_model("(float[N, 3] x, bool flag) => (float[N, 3] y)", body)), 2)[0]
+    for call in (reference.run, interpreted):
+        np.testing.assert_array_equal(call(graph, {"x": X, "flag": np.array(False)})["y"], -X)
+        with pytest.raises(InputError, match="that the condition is False, as the other branch cannot run"):
+            call(graph, {"x": X, "flag": np.array(True)})
 
 
 def test_a_value_that_grows_is_unrolled() -> None:
@@ -236,6 +276,20 @@ def test_scan_with_a_batch() -> None:
     model = _model("(float[B, 2] start, float[B, T, 2] a) => (float[B, 2] y, float[B, T, 2] rows)", body, opset=8)
     a = np.arange(24, dtype=np.float32).reshape(3, 4, 2) / 8
     _agree(model, load(model), {"start": np.ones((3, 2), np.float32), "a": a})
+
+
+def test_unrolling_is_bounded() -> None:
+    """Loops of changing shapes within each other, a hostile model of few bytes, end in a sentence and soon."""
+    body = "n = Identity(c) o = Concat <axis = 0> (s, x)"
+    for depth in range(6):
+        signature = f"(int64 i{depth}, bool c{depth}, float[M] s{depth}) => (bool n{depth}, float[K] o{depth})"
+        body = body.replace("(c)", f"(c{depth})").replace("(s,", f"(s{depth},").replace(", s)", f", s{depth})")
+        body = body.replace("n =", f"n{depth} =", 1).replace("o =", f"o{depth} =", 1)
+        body = f"n = Identity(c) o = Loop (turns, , s) <body = b {signature} {{ {body} }}>"
+    last = body.removeprefix("n = Identity(c) o").replace("(turns, , s)", "(turns, , x)", 1)
+    head = "turns = Constant <value = int64 {200}> ()"
+    with pytest.raises(SizeError, match="unrolls to more than 4096 nodes"):
+        load(_model("(float[N] x) => (float[M] y)", f"{head} y{last}"))
 
 
 def test_bodies_of_wrong_signatures_are_broken_models() -> None:
