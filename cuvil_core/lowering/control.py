@@ -48,7 +48,8 @@ def lower_loop(world: World, op: Op, choice: Choice, lower_ops: LowerOps) -> Non
         for stack in stacks:
             _clear(world, stack)
     counter = world.temporary(DType.INT64, ())
-    inner = world.inside(block, decisions, [counter, *current, *captured], [*condition, *following])
+    unchanging = dict(zip(block.inputs[1 + carried :], op.operands[steering + carried :], strict=True))
+    inner = world.inside(block, decisions, [counter, *current, *captured], [*condition, *following], unchanging)
     lower_ops(inner)
     for value, stack in zip(block.outputs[conditional + carried :], stacks, strict=True):
         _store_row(inner, value, stack, counter)

@@ -14,7 +14,7 @@ class Body:
     """A block that is being translated; what it takes from outside becomes an argument when it is first used."""
 
     def __init__(self, outside: Context) -> None:
-        self.context = outside.inner()
+        self.outside, self.context = outside, outside.inner()
         self.captured: dict[Value, Value] = {}
         """Value of the outside → argument."""
         if outside.scope is not None:
