@@ -12,6 +12,7 @@ from cuvil_core.passes.fold_scales import FoldScales
 from cuvil_core.passes.fuse_contractions import FuseContractions
 from cuvil_core.passes.fuse_elementwise import FuseElementwise
 from cuvil_core.passes.fuse_reductions import FuseReductions
+from cuvil_core.passes.inline_control import InlineControl
 from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import Pass, Property, holds
@@ -32,6 +33,7 @@ _SIMPLE: tuple[Pass, ...] = (
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),
+    InlineControl(),
     SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),
@@ -52,6 +54,7 @@ _FUSING: tuple[Pass, ...] = (
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),
+    InlineControl(),
     SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),
