@@ -7,6 +7,7 @@ from typing import Any
 from cuvil_core.errors import InternalError
 from cuvil_core.ir.dims import Dim, DimLike, is_from_data
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.elements import Element, Elements
 from cuvil_core.ir.equalities import Equalities
 from cuvil_core.ir.graph import UNKNOWN, Attribute, Block, Graph, Guard, Op, Provenance, Relation, SymbolRange, Value
 from cuvil_core.ir.graph import freeze as _freeze
@@ -27,6 +28,7 @@ class GraphBuilder:
         self._equalities = equalities or Equalities(())
         self._inputs: list[Value] = []
         self._input_names: list[str] = []
+        self._input_elements: list[Element | None] = []
         self._ops: list[Op] = []
         self._guards: dict[tuple[object, ...], Guard] = {}
         self._symbols: dict[str, SymbolRange] = {}
@@ -52,13 +54,17 @@ class GraphBuilder:
         """Declare a symbol and its range."""
         self._symbols[name] = SymbolRange(name, least, greatest)
 
-    def input(self, name: str, type: TensorType) -> Value:
-        """A graph input; its symbols are declared with the open range unless they were before."""
+    def input(self, name: str, type: TensorType, element: Element | None = None) -> Value:
+        """A graph input, which callers pass as `element` where that is given.
+
+        Its symbols are declared with the open range unless they were before.
+        """
         for symbol in (s for extent in type.shape for s in sorted(extent.symbols)):
             self._symbols.setdefault(symbol, SymbolRange(symbol))
         value = self.value(type)
         self._inputs.append(value)
         self._input_names.append(name)
+        self._input_elements.append(element)
         return value
 
     def emit(
@@ -156,7 +162,7 @@ class GraphBuilder:
         """What has been built as a block over these arguments."""
         return Block(tuple(inputs), tuple(self._ops), tuple(outputs))
 
-    def finish(self, outputs: Sequence[Value], names: Sequence[str] | None = None) -> Graph:
+    def finish(self, outputs: Sequence[Value], names: Sequence[str] | None = None, elements: Elements = ()) -> Graph:
         """The graph; names default to the outputs' own."""
         labels = tuple(names) if names is not None else tuple(value.name for value in outputs)
         if len(labels) != len(outputs):
@@ -169,4 +175,6 @@ class GraphBuilder:
             tuple(sorted(self._symbols.values(), key=lambda one: is_from_data(one.name))),
             tuple(self._input_names),
             labels,
+            tuple(self._input_elements) if any(self._input_elements) else (),
+            elements if any(elements) else (),
         )

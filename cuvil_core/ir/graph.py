@@ -9,6 +9,7 @@ from typing import TypeAlias
 from cuvil_core.errors import InternalError
 from cuvil_core.ir.dims import Dim, Ranges, is_from_data
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.elements import Elements, each
 from cuvil_core.ir.payload import Payload
 from cuvil_core.ir.types import TensorType
 
@@ -192,6 +193,20 @@ class Graph:
     """The model's own names, one an input."""
     output_names: tuple[str, ...] = ()
     """The model's own names, one an output; one value may be an output twice."""
+    input_elements: Elements = ()
+    """What callers pass where that is a narrow type, one an input; empty where there is none."""
+    output_elements: Elements = ()
+    """What callers get where that is a narrow type, one an output; empty where there is none."""
+
+    @property
+    def inputs_as(self) -> Elements:
+        """The narrow type of each input, or None."""
+        return each(self.input_elements, self.inputs)
+
+    @property
+    def outputs_as(self) -> Elements:
+        """The narrow type of each output, or None."""
+        return each(self.output_elements, self.outputs)
 
     @property
     def ranges(self) -> Ranges:

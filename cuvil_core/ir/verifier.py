@@ -44,6 +44,10 @@ class _Check:
         for names, what in ((graph.input_names, "inputs"), (graph.output_names, "outputs")):
             if len(set(names)) != len(names):
                 self._fail(None, f"two {what} have the same name")
+        for values, elements in ((graph.inputs, graph.inputs_as), (graph.outputs, graph.outputs_as)):
+            for value, element in zip(values, elements, strict=True):
+                if element is not None and value.dtype is not element.storage:
+                    self._fail(None, f"{describe(value)} is called {element}, which is stored as {element.storage}")
         defined = self._block(graph.inputs, graph.ops, None)
         for value in graph.outputs:
             if value not in defined:

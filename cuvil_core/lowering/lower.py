@@ -28,8 +28,7 @@ def lower(graph: Graph, decisions: Decisions, name: str = "model") -> Program:
     return Program(
         name,
         (*(symbol.name for symbol in graph.input_symbols), *bound),
-        tuple(Port(label, value.type) for label, value in zip(graph.input_names, graph.inputs, strict=True)),
-        tuple(Port(label, value.type) for label, value in zip(graph.output_names, graph.outputs, strict=True)),
+        *ports_of(graph),
         graph.guards,
         tuple(world.buffers.values()),
         tuple(world.kernels.values()),
@@ -46,6 +45,16 @@ def _lower_ops(world: World) -> None:
         STRATEGIES[choice.strategy](world, op, choice)
     world.origin = "output"
     lower_outputs(world)
+
+
+def ports_of(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """Inputs and outputs as the caller sees them."""
+    inputs = zip(graph.input_names, graph.inputs, graph.inputs_as, strict=True)
+    outputs = zip(graph.output_names, graph.outputs, graph.outputs_as, strict=True)
+    return (
+        tuple(Port(label, value.type, element) for label, value, element in inputs),
+        tuple(Port(label, value.type, element) for label, value, element in outputs),
+    )
 
 
 def _origin(op: Op) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from cuvil_core.ir import Block, DType, Graph, Op, Payload, Value
+from cuvil_core.ir import Block, Dim, DType, Graph, Op, Payload, Value
 from cuvil_core.ops import RULES
 from cuvil_core.passes.properties import Property
 from cuvil_core.rewriting import Editor, Facts, PassResult, apply_rules
@@ -28,7 +28,7 @@ class _SingleTurn:
 
     def apply(self, op: Op, facts: Facts, editor: Editor) -> tuple[Value, ...] | None:
         """What the only turn of a loop gives, its rows with an axis of extent 1."""
-        if op.name != "loop" or op.attributes["conditional"] is True or op.dims("turns") != (1,):
+        if op.name != "loop" or op.attributes["conditional"] is True or op.dims("turns") != (Dim.of(1),):
             return None
         counter = editor.constant(Payload.scalar(DType.INT64, 0))
         found = _inlined(op.blocks[0], (counter, *op.operands), editor)

@@ -37,6 +37,7 @@ REFERENCE: dict[str, Function] = {
     **{name: _plain(function) for name, function in elementwise.UNARY.items()},
     **{name: _plain(function) for name, function in elementwise.BINARY.items()},
     "cast": _with_op(elementwise.cast),
+    "bitcast": _with_op(elementwise.bitcast),
     "mod": _with_op(elementwise.modulo),
     "select": _plain(lambda condition, a, b: np.asarray(np.where(condition, a, b))),
     "broadcast_to": movement.broadcast_to,

@@ -106,7 +106,7 @@ def _expects(program: Program, ranges: Ranges) -> str:
 
 
 def _spec(port: Port) -> TensorSpec:
-    return TensorSpec(port.name, port.type.dtype.value, tuple(map(_extent, port.type.shape)))
+    return TensorSpec(port.name, port.kind, tuple(map(_extent, port.type.shape)))
 
 
 def _extent(extent: Dim) -> int | str:

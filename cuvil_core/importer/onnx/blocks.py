@@ -30,11 +30,11 @@ class Body:
         if tensor.value is None or tensor.payload is not None or tensor.content is not None:
             made = tensor.recipe
             recipe = None if made is None else replace(made, operands=tuple(map(self.capture, made.operands)))
-            return Tensor(tensor.type, None, tensor.payload, tensor.content, recipe)
+            return Tensor(tensor.type, None, tensor.payload, tensor.content, recipe, tensor.element)
         inner = self.captured.get(tensor.value)
         if inner is None:
             inner = self.captured[tensor.value] = self.context.builder.value(tensor.value.type)
-        return Tensor.of_value(inner)
+        return replace(Tensor.of_value(inner), element=tensor.element)
 
     def finish(self, arguments: Sequence[Tensor], captured: Sequence[Value], outputs: Sequence[Tensor]) -> Block:
         """The block over the arguments and all captured values, read or not."""

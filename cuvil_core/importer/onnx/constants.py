@@ -1,6 +1,7 @@
 """Values from attributes, shapes and counting."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, option
 from cuvil_core.importer.onnx.from_data import scalar, steps_between
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
-from cuvil_core.importer.onnx.tensors import payload_of_proto
+from cuvil_core.importer.onnx.tensors import tensor_of_proto
 from cuvil_core.ir import Dim, DType, Payload, product
 
 BEYOND_TENSORS = 1 << 40
@@ -22,7 +23,7 @@ def _constant(context: Context, node: Node, operands: Operands) -> Tensor:
         raise node.unsupported("a sparse constant") if not given else node.broken("it gives two values")
     (key,) = given
     if key == "value":
-        return Tensor.of_payload(payload_of_proto(node.attributes["value"].t, None, str(node)))
+        return tensor_of_proto(node.attributes["value"].t, None, str(node))
     if key in ("value_int", "value_ints"):
         numbers = [node.integer(key)] if key == "value_int" else list(node.integers(key))
         return Tensor.of_payload(Payload.of(DType.INT64, () if key == "value_int" else (len(numbers),), numbers))
@@ -36,17 +37,23 @@ def _constant_of_shape(context: Context, node: Node, operands: Operands) -> Tens
     shape = context.extents(need(node, operands, 0))
     if any(extent.bounds()[1] is not None and (extent.bounds()[1] or 0) < 0 for extent in shape):
         raise node.broken(f"the shape {[str(extent) for extent in shape]} has a negative extent")
-    fill = Payload.scalar(DType.FLOAT32, 0.0)
+    given = Tensor.of_payload(Payload.scalar(DType.FLOAT32, 0.0))
     if node.has("value"):
-        fill = payload_of_proto(node.attributes["value"].t, None, str(node))
-    if fill.elements != 1:
+        given = tensor_of_proto(node.attributes["value"].t, None, str(node))
+    fill = given.payload
+    if fill is None or fill.elements != 1:
         raise node.broken("the value must have one element")
-    scalar = Tensor.of_payload(Payload(fill.dtype, (), fill.data))
+    filled = _filled(context, Tensor.of_payload(Payload(fill.dtype, (), fill.data)), shape)
+    return replace(filled, element=given.element)
+
+
+def _filled(context: Context, scalar: Tensor, shape: list[Dim]) -> Tensor:
+    """The number everywhere, known where it and the extents are."""
     fixed = [extent.constant for extent in shape]
     count = product(shape).constant
     if scalar.content is not None and count is not None and count <= MAX_CONTENT and None not in fixed:
         return Tensor.of_content(
-            fill.dtype, np.full([f for f in fixed if f is not None], scalar.content.item(), object)
+            scalar.dtype, np.full([f for f in fixed if f is not None], scalar.content.item(), object)
         )
     return context.stretch(scalar, tuple(shape))
 

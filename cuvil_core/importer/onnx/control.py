@@ -79,6 +79,9 @@ def _loop(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...
     turns = _turns(limit)
     if condition is not None and _known(condition) is not None:
         turns, condition = (turns if _known(condition) else Dim.of(0)), None
+    stacks = len(body.outputs) > len(initial) + 1 and not context.in_block
+    if stacks and limit is not None and (isinstance(turns, Tensor) or condition is not None):
+        turns, condition = _counted_turns(context, limit, condition), None
     mark = context.builder.mark()
     try:
         finals, rows = _rolled(context, node, body, initial, turns, condition)
@@ -99,7 +102,7 @@ def _rolled(
     if stacks and turns == FOREVER:
         raise node.unsupported("rows without a limit of turns")
     if stacks and isinstance(turns, Tensor):
-        turns = context.extent(context.number("max", turns, 0))
+        turns = _counted_turns(context, turns, None)
     ended = [False]
 
     def make(block: Body, counter: Tensor, state: list[Tensor]) -> Turn:
@@ -114,6 +117,14 @@ def _rolled(
         count = context.extent(finals[-1])
         rows = [context.slice(row, 0, 0, count) for row in rows]
     return finals[: len(initial)], rows
+
+
+def _counted_turns(context: Context, limit: Tensor, condition: Tensor | None) -> Dim:
+    """The number of turns as an extent: what is stacked has so many rows, unless the body ends the loop before."""
+    count = context.number("max", context.cast(limit, DType.INT64), 0)
+    if condition is not None:
+        count = context.emit("select", context.reshape(condition, ()), count, context.like(count, 0))
+    return context.extent(count)
 
 
 def _turns(limit: Tensor | None) -> Dim | Tensor:

@@ -9,7 +9,7 @@ from cuvil_core.importer.onnx.node import Node, read_node
 from cuvil_core.importer.onnx.reading import MAX_NODES
 from cuvil_core.importer.onnx.scope import Names
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.importer.onnx.tensors import payload_of_proto
+from cuvil_core.importer.onnx.tensors import tensor_of_proto
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def read_subgraph(context: Context, node: Node, key: str, inputs: int) -> Subgra
         if proto.name in constants:
             raise node.broken(f"two constants of its subgraph have the name {proto.name!r}")
         where = f"Constant {proto.name!r}"
-        constants[proto.name] = Tensor.of_payload(payload_of_proto(proto, context.folder, where))
+        constants[proto.name] = tensor_of_proto(proto, context.folder, where)
     if len(names) != inputs or len(set(names)) != inputs:
         raise node.broken(f"its subgraph {key} has the inputs {list(names)}, not {inputs} different ones")
     scope = context.scope

@@ -2,6 +2,8 @@
 
 from cuvil_core.importer.onnx import (
     activations,
+    bits,
+    casting,
     constants,
     contractions,
     control,
@@ -15,6 +17,7 @@ from cuvil_core.importer.onnx import (
     normalization,
     padding,
     pooling,
+    quantization,
     recurrent,
     reductions,
     regions,
@@ -30,6 +33,8 @@ from cuvil_core.importer.onnx.old_opsets import FIRST_TRANSLATED
 
 FAMILIES = (
     activations,
+    bits,
+    casting,
     constants,
     contractions,
     control,
@@ -43,6 +48,7 @@ FAMILIES = (
     normalization,
     padding,
     pooling,
+    quantization,
     recurrent,
     reductions,
     regions,

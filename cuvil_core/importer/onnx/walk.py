@@ -7,6 +7,7 @@ from cuvil_core.errors import CuvilError, InternalError, ModelError, SizeError, 
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands
 from cuvil_core.importer.onnx.functions import MAX_CALLS, Body, has_body, own_body, schema_body
+from cuvil_core.importer.onnx.narrow import translate
 from cuvil_core.importer.onnx.node import Node, read_node, unknown_op
 from cuvil_core.importer.onnx.old_opsets import upgraded
 from cuvil_core.importer.onnx.reading import MAX_NODES
@@ -70,8 +71,7 @@ def _by_entry(context: Context, scope: Scope, node: Node, operands: Operands, en
     """By the table; a form that it refuses by the body of the schema. What was begun before is taken back."""
     mark = context.builder.mark()
     try:
-        results = entry.translate(context, node, operands)
-        return results if isinstance(results, tuple) else (results,)
+        return translate(entry, context, node, operands)
     except UnsupportedOpError as refusal:
         body = schema_body(node, operands)
         if body is None:
