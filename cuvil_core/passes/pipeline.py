@@ -17,6 +17,7 @@ from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import Pass, Property, holds
 from cuvil_core.passes.prove_indices import ProveIndices
+from cuvil_core.passes.prune_control import PruneControl
 from cuvil_core.passes.remove_dead import RemoveDead
 from cuvil_core.passes.require_extents import RequireExtents
 from cuvil_core.passes.settle_extents import SettleExtents
@@ -34,6 +35,7 @@ _SIMPLE: tuple[Pass, ...] = (
     Canonicalize(),
     FoldConstants(),
     InlineControl(),
+    PruneControl(),
     SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),
@@ -55,6 +57,7 @@ _FUSING: tuple[Pass, ...] = (
     Canonicalize(),
     FoldConstants(),
     InlineControl(),
+    PruneControl(),
     SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),

@@ -22,6 +22,7 @@ from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import holds
 from cuvil_core.passes.prove_indices import ProveIndices
+from cuvil_core.passes.prune_control import PruneControl
 from cuvil_core.passes.remove_dead import RemoveDead
 from cuvil_core.passes.require_extents import RequireExtents
 from cuvil_core.passes.settle_extents import SettleExtents
@@ -45,6 +46,7 @@ PASSES: dict[str, Pass] = {
             LookUpOneHots(),
             MergeCommon(),
             ProveIndices(),
+            PruneControl(),
             RemoveDead(),
             RequireExtents(),
             SettleExtents(),
