@@ -68,7 +68,7 @@ def test_names_of_a_side_hide_those_of_the_outside() -> None:
     """A side may define, and read afterwards, what is defined around it."""
     sides = SIDES.replace("b = Neg(z)", "x = Neg(z) b = Add(x, x)")
     graph = load(_model("(float[N, 3] x, bool flag) => (float[N, 3] y)", f"z = Exp(x) {sides}"))
-    for flag, want in ((True, X + np.float32([1, 2, 3])), (False, -2 * np.exp(X))):
+    for flag, want in ((True, X + np.array([1, 2, 3], np.float32)), (False, -2 * np.exp(X))):
         found = reference.run(graph, {"x": X, "flag": np.array(flag)})
         np.testing.assert_allclose(found["y"], want, 1e-6)
 

@@ -73,7 +73,7 @@ class Layer:
 
 
 def _code(array: Array) -> int:
-    return TensorProto.INT32 if array.dtype == np.int32 else TensorProto.FLOAT
+    return int(TensorProto.INT32 if array.dtype == np.int32 else TensorProto.FLOAT)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from control_graphs import TEXTS, control_graph
-from cuvil_core.ir import Block, Dim, Graph, TensorType, Value, VerifyError, parse_graph, print_graph, verify
+from cuvil_core.ir import Attribute, Block, Dim, Graph, TensorType, Value, VerifyError, parse_graph, print_graph, verify
 from cuvil_core.ops import RULES
 
 
@@ -22,7 +22,7 @@ def test_printer_and_parser_are_inverse(name: str) -> None:
 LOOP = "rows of a running sum"
 
 
-def _with(graph: Graph, change: Callable[[Block], Block], **attributes: object) -> Graph:
+def _with(graph: Graph, change: Callable[[Block], Block], **attributes: Attribute) -> Graph:
     """The graph with the block of its last op changed, and that op's attributes."""
     last = graph.ops[-1]
     changed = replace(last, blocks=tuple(map(change, last.blocks)), attributes={**last.attributes, **attributes})

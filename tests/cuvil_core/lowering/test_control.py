@@ -9,7 +9,7 @@ import pytest
 
 from control_graphs import TEXTS, control_graph
 from cuvil_core import passes, program, reference
-from cuvil_core.ir import Dim, DType, Graph, TensorType
+from cuvil_core.ir import Attribute, Dim, DType, Graph, TensorType
 from cuvil_core.lowering import lower
 from cuvil_core.scheduling import Isa, Machine, choose
 from graph_checks import Maker, assert_same, interpreted, module_of, random_inputs, variants
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def _inputs(graph: Graph) -> list[Mapping[str, Array]]:
     """Inputs at two sizes, both ways of each flag, and few or many turns."""
-    found = []
+    found: list[Mapping[str, Array]] = []
     for size, flag, turns in ((1, True, 0), (4, True, 5), (4, False, 5), (3, True, 2), (2, False, -1)):
         given = random_inputs(graph, {"N": size}, size)
         given |= {"flag": np.array(flag)} if "flag" in given else {}
@@ -73,7 +73,7 @@ def test_what_does_not_change_is_prepared_before_the_turns() -> None:
     counter, state, matrix = (turn.value(one) for one in (TensorType(DType.INT64, ()), x.type, weights.type))
     axes = {"batch_a": (), "batch_b": (), "contract_a": (1,), "contract_b": (0,)}
     block = turn.finish_block([counter, state, matrix], [turn.emit("dot", [state, matrix], axes)])
-    loop = {"turns": (Dim.of(3),), "conditional": False, "carried": 1}
+    loop: dict[str, Attribute] = {"turns": (Dim.of(3),), "conditional": False, "carried": 1}
     outer = make.builder.inner()
     given = [outer.value(one.type) for one in (counter, state, matrix)]
     (once,) = outer.emit_all("loop", given[1:], loop, blocks=(block,))
