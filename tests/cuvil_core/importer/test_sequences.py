@@ -154,3 +154,15 @@ def test_parts_of_a_symbolic_extent_are_refused_unless_sized() -> None:
     nodes: Nodes = [("SplitToSequence", ["x", "z"], "s", {}), ("SequenceAt", ["s", "p"], "y", {})]
     graph = _load(nodes, ("N", 2), p=np.int64(1), z=np.array([1, 2]))
     assert reference.run(graph, {"x": X})["y"].tolist() == X[1:].tolist()
+
+
+def test_an_optional_input_is_one_that_is_given() -> None:
+    """A graph input that may be absent is compiled for calls that bring it."""
+    held = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 2])
+    inputs = [helper.make_value_info("x", helper.make_optional_type_proto(held))]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    nodes = [helper.make_node("OptionalGetElement", ["x"], ["z"]), helper.make_node("Neg", ["z"], ["y"])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    for opset in (15, 18):
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        assert reference.run(load(model.SerializeToString()), {"x": X})["y"].tolist() == (-X).tolist()
