@@ -16,22 +16,22 @@ from scoreboard.page import heading, last_line, report
 class _Cases(unittest.TestCase):
     """One case of each verdict."""
 
-    def test_right(self) -> None:
+    def case_right(self) -> None:
         """Nothing happens."""
 
-    def test_wrong(self) -> None:
+    def case_wrong(self) -> None:
         """Numbers differ."""
         self.assertEqual(1, 2)
 
-    def test_refused(self) -> None:
+    def case_refused(self) -> None:
         """The compiler says no."""
         raise RefusedError("UnsupportedOpError: no")
 
-    def test_crashed(self) -> None:
+    def case_crashed(self) -> None:
         """What is no error of Cuvil's."""
         raise ZeroDivisionError("by zero")
 
-    def test_skipped(self) -> None:
+    def case_skipped(self) -> None:
         """A case that is skipped was not passed."""
         raise unittest.SkipTest("not today")
 
@@ -39,12 +39,12 @@ class _Cases(unittest.TestCase):
 @pytest.mark.parametrize("verdict", ["right", "wrong", "refused", "crashed"])
 def test_verdicts(verdict: str) -> None:
     """What a case raises decides."""
-    assert judged("x", (_Cases, f"test_{verdict}")).verdict is Verdict(verdict)
+    assert judged("x", (_Cases, f"case_{verdict}")).verdict is Verdict(verdict)
 
 
 def test_a_skipped_case_counts_against_us() -> None:
     """Nothing is left out in silence."""
-    assert judged("x", (_Cases, "test_skipped")).verdict is Verdict.CRASHED
+    assert judged("x", (_Cases, "case_skipped")).verdict is Verdict.CRASHED
 
 
 def test_the_page_counts_every_case() -> None:
