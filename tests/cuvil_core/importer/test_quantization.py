@@ -206,3 +206,12 @@ def test_products_of_narrow_floats_are_refused_by_name() -> None:
     zero = x[0, 0].reshape(())
     with pytest.raises(UnsupportedOpError, match=r"'n'.*elements of type float8_e4m3fn"):
         _answer("QLinearMatMul", x, one, zero, x, one, zero, one, zero)
+
+
+def test_ties_are_decided_by_the_division() -> None:
+    """Numbers halfway between two levels of a constant scale go where the quotient says, not a rounded reciprocal."""
+    scale = np.float32(0.7)
+    x = ((np.arange(-120, 120) + np.float32(0.5)) * scale).astype(np.float32)
+    want = np.rint(x / scale).astype(np.int8)
+    assert (np.rint(x * (np.float32(1) / scale)) != want).any()
+    np.testing.assert_array_equal(_answer("QuantizeLinear", x, scale, np.int8(0)), want)
