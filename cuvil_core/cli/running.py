@@ -38,7 +38,7 @@ def run_command(given: argparse.Namespace, console: Console) -> Result:
 def summary(array: NDArray[Any]) -> dict[str, Any]:
     """Give shape, dtype, least, greatest, mean and the count of NaN and Inf."""
     found: dict[str, Any] = {"shape": list(array.shape), "dtype": array.dtype.name}
-    good = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+    good = array[np.isfinite(array)] if array.dtype.name.startswith(("float", "bfloat")) else array
     if good.size:
         found |= {"min": float(good.min()), "max": float(good.max()), "mean": float(good.mean(dtype=np.float64))}
     if good.size < array.size:
