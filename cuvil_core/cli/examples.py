@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cuvil_core.contract import TensorSpec
 from cuvil_core.errors import InputError, MissingError
 from cuvil_core.runtime import CuvilModule
-from cuvil_core.runtime.elements import LACKING, dtype_of
+from cuvil_core.runtime.elements import named
 from cuvil_core.runtime.examples import shapes_at
 from cuvil_core.validate.inputs import STYLES, draw, size_choices
 
@@ -56,17 +56,11 @@ def read_inputs(path: Path, specs: Sequence[TensorSpec]) -> dict[str, Array]:
         raise MissingError(f"{path} cannot be read: {fault.strerror}; name an npz file") from fault
     if isinstance(arrays, dict):
         types = {spec.name: spec.dtype for spec in specs}
-        return {name: _named(array, types.get(name, "")) for name, array in arrays.items()}
+        return {name: named(array, types.get(name, "")) for name, array in arrays.items()}
     if len(specs) != 1:
         names = ", ".join(spec.name for spec in specs)
         raise InputError(f"{path} holds one array, but the model takes {names}; write them with numpy.savez")
-    return {specs[0].name: _named(arrays, specs[0].dtype)}
-
-
-def _named(array: Array, dtype: str) -> Array:
-    """npz files hold types that NumPy lacks as bytes without a name; the model's input has it."""
-    same = array.dtype.kind == "V" and dtype in LACKING and array.dtype.itemsize == dtype_of(dtype).itemsize
-    return array.view(dtype_of(dtype)) if same else array
+    return {specs[0].name: named(arrays, specs[0].dtype)}
 
 
 def _load(file: BinaryIO, path: Path) -> Array | dict[str, Array]:

@@ -12,7 +12,7 @@ from cuvil_core.cli.console import Console, Result, table
 from cuvil_core.cli.examples import random_inputs, read_inputs
 from cuvil_core.cli.sources import local_artifact
 from cuvil_core.runtime import load
-from cuvil_core.runtime.elements import LACKING
+from cuvil_core.runtime.elements import nameless
 
 
 def run_command(given: argparse.Namespace, console: Console) -> Result:
@@ -27,18 +27,13 @@ def run_command(given: argparse.Namespace, console: Console) -> Result:
         outputs = module.run(inputs)
     if given.output is not None:
         packed = io.BytesIO()
-        np.savez(packed, allow_pickle=False, **{name: savable(array) for name, array in outputs.items()})
+        np.savez(packed, allow_pickle=False, **{name: nameless(array) for name, array in outputs.items()})
         publish(packed.getvalue(), given.output)
     found = {name: summary(array) for name, array in outputs.items()}
     rows = [(name, ", ".join(f"{key} {value}" for key, value in one.items())) for name, one in found.items()]
     if given.inputs is None:
         console.say("inputs are random: " + ", ".join(f"{name} {list(one.shape)}" for name, one in inputs.items()))
     return Result(table(rows), {"outputs": found})
-
-
-def savable(array: NDArray[Any]) -> NDArray[Any]:
-    """Give the array as npz files hold it: types that NumPy lacks as bytes without a name, since it reads no other."""
-    return array.view(f"V{array.dtype.itemsize}") if array.dtype.name in LACKING else array
 
 
 def summary(array: NDArray[Any]) -> dict[str, Any]:
