@@ -146,6 +146,12 @@ def test_dequantize_linear_of_wide_integers_and_floats() -> None:
     np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
 
 
+def test_scales_of_an_axis_came_with_opset_13() -> None:
+    """Before that a vector of scales is a fault of the model."""
+    with pytest.raises(ModelError, match="before opset 13"):
+        _answer("QuantizeLinear", _f([[1, 2]]), _f([1, 2]), np.zeros(2, np.uint8), opset=10)
+
+
 def test_an_output_type_beside_another_zero_point_is_refused() -> None:
     """`output_dtype` and the zero point must agree."""
     with pytest.raises(ModelError, match="output_dtype is int8, its zero point uint8"):
