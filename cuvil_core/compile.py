@@ -20,7 +20,7 @@ from cuvil_core.contract import CompileRequest, Manifest, TensorSpec
 from cuvil_core.errors import TargetError, UnsupportedOpError
 from cuvil_core.importer import onnx as onnx_importer
 from cuvil_core.ir import Dim, DType, Equalities, Graph, Op, Relation, SymbolRange
-from cuvil_core.lowering import lower
+from cuvil_core.lowering import lower, ports_of
 from cuvil_core.ops import Group, spec_of
 from cuvil_core.passes import run as run_passes
 from cuvil_core.program import LARGEST, Port, Program, Role, lifetimes, offsets, rounded, verify
@@ -81,27 +81,29 @@ def compile_model(source: Path | bytes, request: CompileRequest, *, progress: Pr
 
 
 def check_ports(graph: Graph) -> None:
-    """Raise UnsupportedOpError for an input or output that no NumPy array can hold."""
-    names = (*graph.input_names, *graph.output_names)
-    for name, value in zip(names, (*graph.inputs, *graph.outputs), strict=True):
-        if value.type.dtype.value not in DTYPES:
+    """Raise UnsupportedOpError for an input or output that no array of the runtime can hold."""
+    inputs, outputs = ports_of(graph)
+    for port in (*inputs, *outputs):
+        if port.kind not in DTYPES:
             raise UnsupportedOpError(
-                f"{name!r} is {value.type.dtype.value}, which NumPy lacks; make it float32 in the model and cast inside"
+                f"{port.name!r} is {port.kind}, which NumPy lacks; make it float32 in the model and cast inside"
             )
 
 
 def check_dtypes(ops: Iterable[Op]) -> None:
-    """Raise UnsupportedOpError for an op in bfloat16, which kernels move and cast but do not compute."""
+    """Raise UnsupportedOpError for an op in bfloat16, which kernels move, choose and cast but do not compute."""
     for op in ops:
         narrow = any(value.dtype is DType.BFLOAT16 for value in (*op.operands, *op.results))
-        if narrow and op.name not in _MOVED and spec_of(op.name).group is not Group.MOVEMENT:
+        if narrow and op.name not in _MOVED and spec_of(op.name).group not in (Group.MOVEMENT, Group.CONTROL):
             raise UnsupportedOpError(
                 f"{op.provenance} has no kernel for bfloat16 ({op.name}); cast its tensors to float32 in the model"
             )
         check_dtypes(op.region.ops if op.region else ())
+        for block in op.blocks:
+            check_dtypes(block.ops)
 
 
-_MOVED = ("cast", "constant", "region")
+_MOVED = ("bitcast", "cast", "constant", "region", "select")
 
 
 def variants_of(target: str) -> tuple[Variant, ...]:
@@ -211,14 +213,13 @@ def manifest_of(
     facts: dict[str, Any],
 ) -> Manifest:
     """The head of the artifact; segments are filled in by `pack`."""
-    inputs = tuple(Port(label, value.type) for label, value in zip(graph.input_names, graph.inputs, strict=True))
-    outputs = tuple(Port(label, value.type) for label, value in zip(graph.output_names, graph.outputs, strict=True))
+    inputs, outputs = ports_of(graph)
     specs = tuple(map(_spec, inputs)), tuple(map(_spec, outputs))
     return Manifest(name, digest, request, specs[0], specs[1], (), VERSION, metadata, facts)
 
 
 def _spec(port: Port) -> TensorSpec:
-    return TensorSpec(port.name, port.type.dtype.value, tuple(map(_extent, port.type.shape)))
+    return TensorSpec(port.name, port.kind, tuple(map(_extent, port.type.shape)))
 
 
 def _extent(extent: Dim) -> int | str:

@@ -9,6 +9,7 @@ Must not know NumPy, model files, back ends, nor the name of any single op excep
 from cuvil_core.ir.builder import GraphBuilder
 from cuvil_core.ir.dims import Dim, DimLike, Extremum, FloorDiv, Symbol, dim_max, dim_min, is_from_data, product
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.elements import Element, Elements
 from cuvil_core.ir.equalities import Equalities, spelling
 from cuvil_core.ir.graph import (
     UNKNOWN,
@@ -36,6 +37,8 @@ __all__ = [
     "DType",
     "Dim",
     "DimLike",
+    "Element",
+    "Elements",
     "Equalities",
     "Extremum",
     "FloorDiv",

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import Any
 
 from cuvil_core.errors import InternalError
 from cuvil_core.ir.dims import Dim, DimLike, is_from_data
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.elements import Element, Elements
 from cuvil_core.ir.equalities import Equalities
 from cuvil_core.ir.graph import UNKNOWN, Attribute, Block, Graph, Guard, Op, Provenance, Relation, SymbolRange, Value
 from cuvil_core.ir.graph import freeze as _freeze
@@ -26,6 +28,7 @@ class GraphBuilder:
         self._equalities = equalities or Equalities(())
         self._inputs: list[Value] = []
         self._input_names: list[str] = []
+        self._input_elements: list[Element | None] = []
         self._ops: list[Op] = []
         self._guards: dict[tuple[object, ...], Guard] = {}
         self._symbols: dict[str, SymbolRange] = {}
@@ -51,13 +54,17 @@ class GraphBuilder:
         """Declare a symbol and its range."""
         self._symbols[name] = SymbolRange(name, least, greatest)
 
-    def input(self, name: str, type: TensorType) -> Value:
-        """A graph input; its symbols are declared with the open range unless they were before."""
+    def input(self, name: str, type: TensorType, element: Element | None = None) -> Value:
+        """A graph input, which callers pass as `element` where that is given.
+
+        Its symbols are declared with the open range unless they were before.
+        """
         for symbol in (s for extent in type.shape for s in sorted(extent.symbols)):
             self._symbols.setdefault(symbol, SymbolRange(symbol))
         value = self.value(type)
         self._inputs.append(value)
         self._input_names.append(name)
+        self._input_elements.append(element)
         return value
 
     def emit(
@@ -78,14 +85,15 @@ class GraphBuilder:
         attributes: Mapping[str, Attribute] | None = None,
         region: Block | None = None,
         provenance: Provenance = UNKNOWN,
+        blocks: tuple[Block, ...] = (),
     ) -> tuple[Value, ...]:
         """Append an op and return its results; ModelError where the op table refuses it."""
         spelled = name != "bind"
         given = (attributes or {}).items()
         frozen = _freeze({key: self._spelled(value) if spelled else value for key, value in given})
-        types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region)
+        types = self._rules.infer(name, tuple(operand.type for operand in operands), frozen, region, blocks)
         results = tuple(self.value(self.spell(type)) for type in types)
-        self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance))
+        self._ops.append(Op(name, tuple(operands), results, frozen, region, provenance, blocks))
         return results
 
     def bind(self, extent: Value, provenance: Provenance = UNKNOWN, wanted: str = "") -> Dim:
@@ -105,15 +113,16 @@ class GraphBuilder:
             return value
         return tuple(self._equalities.canonical(item) for item in value if isinstance(item, Dim))
 
-    def mark(self) -> tuple[int, int, int]:
+    def mark(self) -> tuple[int, int, int, int]:
         """The state to which `back_to` returns."""
-        return len(self._ops), len(self._guards), len(self._constants)
+        return len(self._ops), len(self._guards), len(self._constants), len(self._symbols)
 
-    def back_to(self, mark: tuple[int, int, int]) -> None:
-        """Take back the ops, guards and constants since the mark; values of theirs must not be used any more."""
-        ops, guards, constants = mark
+    def back_to(self, mark: tuple[int, int, int, int]) -> None:
+        """Take back all ops, guards, constants and symbols since the mark; they must not be used any more."""
+        ops, *counts = mark
         del self._ops[ops:]
-        for kept, held in ((guards, self._guards), (constants, self._constants)):
+        tables: tuple[dict[Any, Any], ...] = (self._guards, self._constants, self._symbols)
+        for kept, held in zip(counts, tables, strict=True):
             while len(held) > kept:
                 held.popitem()
 
@@ -143,7 +152,17 @@ class GraphBuilder:
             return
         self._guards.setdefault((from_dims.left, from_dims.right, relation), from_dims)
 
-    def finish(self, outputs: Sequence[Value], names: Sequence[str] | None = None) -> Graph:
+    def inner(self) -> "GraphBuilder":
+        """A builder for a block: values of its own, while guards and symbols are those of the whole graph."""
+        builder = GraphBuilder(self._rules, self._equalities)
+        builder._guards, builder._symbols = self._guards, self._symbols
+        return builder
+
+    def finish_block(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Block:
+        """What has been built as a block over these arguments."""
+        return Block(tuple(inputs), tuple(self._ops), tuple(outputs))
+
+    def finish(self, outputs: Sequence[Value], names: Sequence[str] | None = None, elements: Elements = ()) -> Graph:
         """The graph; names default to the outputs' own."""
         labels = tuple(names) if names is not None else tuple(value.name for value in outputs)
         if len(labels) != len(outputs):
@@ -156,4 +175,6 @@ class GraphBuilder:
             tuple(sorted(self._symbols.values(), key=lambda one: is_from_data(one.name))),
             tuple(self._input_names),
             labels,
+            tuple(self._input_elements) if any(self._input_elements) else (),
+            elements if any(elements) else (),
         )

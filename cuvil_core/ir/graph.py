@@ -9,6 +9,7 @@ from typing import TypeAlias
 from cuvil_core.errors import InternalError
 from cuvil_core.ir.dims import Dim, Ranges, is_from_data
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.elements import Elements, each
 from cuvil_core.ir.payload import Payload
 from cuvil_core.ir.types import TensorType
 
@@ -64,7 +65,10 @@ class Op:
     results: tuple[Value, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=lambda: freeze({}))
     region: "Block | None" = None
+    """What one kernel computes, of a `region` op."""
     provenance: Provenance = UNKNOWN
+    blocks: "tuple[Block, ...]" = ()
+    """What an op of control flow runs once, never, or many times."""
 
     @property
     def result(self) -> Value:
@@ -126,7 +130,7 @@ class Op:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Straight-line ops over block arguments: the body of a region."""
+    """Ops over block arguments: the body of a region, or what an op of control flow runs. It sees nothing else."""
 
     inputs: tuple[Value, ...]
     ops: tuple[Op, ...]
@@ -189,6 +193,20 @@ class Graph:
     """The model's own names, one an input."""
     output_names: tuple[str, ...] = ()
     """The model's own names, one an output; one value may be an output twice."""
+    input_elements: Elements = ()
+    """What callers pass where that is a narrow type, one an input; empty where there is none."""
+    output_elements: Elements = ()
+    """What callers get where that is a narrow type, one an output; empty where there is none."""
+
+    @property
+    def inputs_as(self) -> Elements:
+        """The narrow type of each input, or None."""
+        return each(self.input_elements, self.inputs)
+
+    @property
+    def outputs_as(self) -> Elements:
+        """The narrow type of each output, or None."""
+        return each(self.output_elements, self.outputs)
 
     @property
     def ranges(self) -> Ranges:
@@ -206,12 +224,18 @@ class Graph:
         for op in self.ops:
             yield from op.results
 
+    def inner(self, block: "Block") -> "Graph":
+        """A block of one of the ops as a graph of its own, under the same guards and symbols."""
+        inputs = tuple(value.name for value in block.inputs)
+        outputs = tuple(map(str, range(len(block.outputs))))
+        return Graph(block.inputs, block.outputs, block.ops, self.guards, self.symbols, inputs, outputs)
+
     def producers(self) -> dict[Value, Op]:
         """Value → the op that makes it; inputs are absent."""
         return {result: op for op in self.ops for result in op.results}
 
     def uses(self) -> dict[Value, list[Op]]:
-        """Value → ops of the outer level that read it, once an operand position."""
+        """Value → ops of the outer level that read it, once an operand position; blocks read through operands alone."""
         found: dict[Value, list[Op]] = {}
         for op in self.ops:
             for operand in op.operands:

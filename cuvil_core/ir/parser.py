@@ -1,11 +1,12 @@
 """Text → Graph: the inverse of `printer`, by recursive descent over docs/ir.md's grammar."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from cuvil_core.errors import ModelError
 from cuvil_core.ir.dims import Dim, dim_max, dim_min
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.elements import Element, Elements
 from cuvil_core.ir.graph import (
     UNKNOWN,
     Attribute,
@@ -64,8 +65,8 @@ class _GraphParser:
     def graph(self) -> Graph:
         cursor, scope = self._cursor, Scope()
         symbols: list[SymbolRange] = []
-        inputs: list[tuple[Value, str]] = []
-        outputs: list[tuple[Value, str]] = []
+        inputs: list[tuple[Value, str, Element | None]] = []
+        outputs: list[tuple[Value, str, Element | None]] = []
         guards: list[Guard] = []
         ops: list[Op] = []
         cursor.expect("graph")
@@ -76,21 +77,23 @@ class _GraphParser:
             elif cursor.skip("input"):
                 name = cursor.take("value")
                 label = cursor.string()
-                inputs.append((self._define(scope, name, self._typed()), label))
+                inputs.append((self._define(scope, name, self._typed()), label, _element(cursor)))
             elif cursor.skip("guard"):
                 guards.append(self._guard())
             elif cursor.skip("output"):
-                outputs.append((self._use(scope), cursor.string()))
+                outputs.append((self._use(scope), cursor.string(), _element(cursor)))
             else:
                 ops.append(self._op(scope))
         return Graph(
-            tuple(value for value, _ in inputs),
-            tuple(value for value, _ in outputs),
+            tuple(value for value, _, _ in inputs),
+            tuple(value for value, _, _ in outputs),
             tuple(ops),
             tuple(guards),
             tuple(symbols),
-            tuple(label for _, label in inputs),
-            tuple(label for _, label in outputs),
+            tuple(label for _, label, _ in inputs),
+            tuple(label for _, label, _ in outputs),
+            _elements(element for _, _, element in inputs),
+            _elements(element for _, _, element in outputs),
         )
 
     def _typed(self) -> TensorType:
@@ -132,10 +135,13 @@ class _GraphParser:
             types.append(self._type())
         provenance = self._provenance()
         region = self._block() if cursor.skip("do") else None
+        blocks: list[Block] = []
+        while cursor.skip("block"):
+            blocks.append(self._block())
         if len(types) != len(names):
             raise cursor.error(f"{len(names)} result types of {name} are expected")
         results = tuple(self._define(scope, label, type) for label, type in zip(names, types, strict=True))
-        return Op(name, tuple(operands), results, freeze(attributes), region, provenance)
+        return Op(name, tuple(operands), results, freeze(attributes), region, provenance, tuple(blocks))
 
     def _block(self) -> Block:
         cursor, scope = self._cursor, Scope()
@@ -235,6 +241,22 @@ def _dtype(cursor: Cursor) -> DType:
         return DType(cursor.take("name"))
     except ValueError:
         raise error from None
+
+
+def _element(cursor: Cursor) -> Element | None:
+    """`as int4` behind a port."""
+    if not cursor.skip("as"):
+        return None
+    error = cursor.error("a narrow element type is expected")
+    try:
+        return Element(cursor.take("name"))
+    except ValueError:
+        raise error from None
+
+
+def _elements(found: Iterable[Element | None]) -> Elements:
+    elements = tuple(found)
+    return elements if any(elements) else ()
 
 
 def _extents(cursor: Cursor) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from cuvil_core.ir.dims import Dim
 from cuvil_core.ir.dtypes import DType
+from cuvil_core.ir.elements import Element
 from cuvil_core.ir.graph import UNKNOWN, Attribute, Block, Graph, Op, Provenance, Value
 from cuvil_core.ir.payload import Payload
 
@@ -18,16 +19,20 @@ def print_graph(graph: Graph, *, provenance: bool = False) -> str:
     lines = ["graph {"]
     for symbol in graph.symbols:
         lines.append(f"  symbol {symbol.name} in {symbol.least}..{'' if symbol.greatest is None else symbol.greatest}")
-    for value, name in zip(graph.inputs, graph.input_names, strict=True):
-        lines.append(f"  input %{value.name} {json.dumps(name)} : {value.type}")
+    for value, name, element in zip(graph.inputs, graph.input_names, graph.inputs_as, strict=True):
+        lines.append(f"  input %{value.name} {json.dumps(name)} : {value.type}{_seen_as(element)}")
     for op in graph.ops:
         lines.extend(f"  {line}" for line in _op_lines(op, provenance))
     for guard in graph.guards:
         lines.append(f"  guard {guard}{_origin(guard.provenance, provenance)}")
-    for value, name in zip(graph.outputs, graph.output_names, strict=True):
-        lines.append(f"  output %{value.name} {json.dumps(name)}")
+    for value, name, element in zip(graph.outputs, graph.output_names, graph.outputs_as, strict=True):
+        lines.append(f"  output %{value.name} {json.dumps(name)}{_seen_as(element)}")
     lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def _seen_as(element: Element | None) -> str:
+    return "" if element is None else f" as {element}"
 
 
 def print_op(op: Op, *, provenance: bool = False) -> str:
@@ -48,8 +53,8 @@ def payload_table(graph: Graph) -> dict[str, Payload]:
 def _all_ops(ops: Iterable[Op]) -> Iterator[Op]:
     for op in ops:
         yield op
-        if op.region is not None:
-            yield from _all_ops(op.region.ops)
+        for block in (*op.blocks, *([op.region] if op.region is not None else [])):
+            yield from _all_ops(block.ops)
 
 
 def _op_lines(op: Op, provenance: bool) -> list[str]:
@@ -59,9 +64,11 @@ def _op_lines(op: Op, provenance: bool) -> list[str]:
     head = f"{results} = {op.name}" + (f" {operands}" if operands else "")
     head += f" {{{attributes}}}" if attributes else ""
     head += " : " + ", ".join(str(value.type) for value in op.results) + _origin(op.provenance, provenance)
-    if op.region is None:
-        return [head]
-    return [head + " do", *(f"  {line}" for line in _block_lines(op.region, provenance)), "end"]
+    lines = [head if op.region is None else head + " do"]
+    for block in op.blocks if op.region is None else (op.region,):
+        lines += ["block"] if op.region is None else []
+        lines += [*(f"  {line}" for line in _block_lines(block, provenance)), "end"]
+    return lines
 
 
 def _block_lines(block: Block, provenance: bool) -> list[str]:

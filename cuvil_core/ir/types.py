@@ -52,6 +52,7 @@ class Rules(Protocol):
         operands: tuple[TensorType, ...],
         attributes: "Mapping[str, Attribute]",
         region: "Block | None",
+        blocks: "tuple[Block, ...]" = (),
     ) -> tuple[TensorType, ...]:
         """Result types; raises ModelError for an unknown op, wrong operands or wrong attributes."""
         ...

@@ -44,6 +44,10 @@ class _Check:
         for names, what in ((graph.input_names, "inputs"), (graph.output_names, "outputs")):
             if len(set(names)) != len(names):
                 self._fail(None, f"two {what} have the same name")
+        for values, elements in ((graph.inputs, graph.inputs_as), (graph.outputs, graph.outputs_as)):
+            for value, element in zip(values, elements, strict=True):
+                if element is not None and value.dtype is not element.storage:
+                    self._fail(None, f"{describe(value)} is called {element}, which is stored as {element.storage}")
         defined = self._block(graph.inputs, graph.ops, None)
         for value in graph.outputs:
             if value not in defined:
@@ -62,20 +66,25 @@ class _Check:
                 if operand not in defined:
                     self._fail(at, f"{op.name} reads {describe(operand)}, which is not defined before it")
             if op.region is not None:
-                self._region(op, op.region)
+                self._region(op, op.region, at)
+            for block in op.blocks:
+                self._inside(block, at)
             self._types(op, at)
             self._bind(op, at)
             for result in op.results:
                 self._define(result, defined, names, at)
         return defined
 
-    def _region(self, op: Op, block: Block) -> None:
-        defined = self._block(block.inputs, block.ops, op)
+    def _region(self, op: Op, block: Block, at: Op) -> None:
+        self._inside(block, at)
         if [self._spell(value.type) for value in block.inputs] != [self._spell(value.type) for value in op.operands]:
-            self._fail(op, "the types of block arguments and operands differ")
+            self._fail(at, "the types of block arguments and operands differ")
+
+    def _inside(self, block: Block, at: Op) -> None:
+        defined = self._block(block.inputs, block.ops, at)
         for value in block.outputs:
             if value not in defined:
-                self._fail(op, f"the region yields {describe(value)}, which it does not define")
+                self._fail(at, f"the region yields {describe(value)}, which it does not define")
 
     def _bind(self, op: Op, at: Op) -> None:
         """Extents of attributes are known before the op; the one that it binds, after it and for the first time."""
@@ -90,7 +99,7 @@ class _Check:
 
     def _types(self, op: Op, at: Op) -> None:
         try:
-            types = self._rules.infer(op.name, tuple(value.type for value in op.operands), op.attributes, op.region)
+            types = self._rules.infer(op.name, _types(op.operands), op.attributes, op.region, op.blocks)
         except CuvilError as error:
             self._fail(at, f"{op.name} is refused by its rule: {error}")
         if tuple(map(self._spell, types)) != tuple(self._spell(value.type) for value in op.results):
@@ -124,6 +133,10 @@ class _Check:
 
     def _fail(self, at: Op | None, fault: str) -> None:
         raise VerifyError(f"Broken graph: {fault}; report this as a fault of Cuvil.\n{_window(self._graph, at)}")
+
+
+def _types(values: Iterable[Value]) -> tuple[TensorType, ...]:
+    return tuple(value.type for value in values)
 
 
 def _window(graph: Graph, at: Op | None) -> str:

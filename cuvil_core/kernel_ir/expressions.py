@@ -14,7 +14,7 @@ from cuvil_core.kernel_ir.index import Access, Index, Within
 
 UNARY_FLOAT = frozenset(
     ("exp", "log", "sqrt", "reciprocal", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "sin", "cos")
-)
+) | frozenset(("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"))
 """Unary operations whose operand and result are floating. `round` takes ties to even."""
 UNARY_NUMBER = frozenset(("neg", "abs", "sign"))
 """Unary operations on integers and floats alike. `sign` of NaN is NaN."""
@@ -29,7 +29,9 @@ BINARY_COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 """Ordered comparisons, giving bool; all but `ne` are false for NaN."""
 BINARY_LOGIC = frozenset(("and", "or", "xor"))
 """On bools logical, on integers bitwise."""
-BINARY = BINARY_NUMBER | BINARY_COMPARE | BINARY_LOGIC
+BINARY_SHIFT = frozenset(("shift_left", "shift_right"))
+"""On unsigned integers; by their width or more they give 0."""
+BINARY = BINARY_NUMBER | BINARY_COMPARE | BINARY_LOGIC | BINARY_SHIFT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +228,25 @@ class Cast:
         return (self.operand,)
 
 
-Expr: TypeAlias = Load | Literal | AxisIndex | Accumulator | Unary | Binary | Fma | Select | Cast
+@dataclass(frozen=True, slots=True, eq=False)
+class Bitcast:
+    """The operand's bits as another dtype of the same width, neither of them bool."""
+
+    operand: Expr
+    dtype: DType
+    axes: frozenset[str] = field(init=False, repr=False)
+    """Axes that the value depends on; kept, since a walk per question would meet a shared operand once a path."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", self.operand.axes)
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The one operand."""
+        return (self.operand,)
+
+
+Expr: TypeAlias = Load | Literal | AxisIndex | Accumulator | Unary | Binary | Fma | Select | Cast | Bitcast
 
 
 def _computed(*indices: Index) -> tuple[Expr, ...]:

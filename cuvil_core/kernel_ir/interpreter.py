@@ -21,6 +21,7 @@ from cuvil_core.kernel_ir.expressions import (
     Accumulator,
     AxisIndex,
     Binary,
+    Bitcast,
     Cast,
     Expr,
     Fma,
@@ -165,6 +166,9 @@ class _Evaluation:
             return self.accumulators[expr.position]
         if isinstance(expr, Cast):
             return cast(self.value(expr.operand), expr.dtype)
+        if isinstance(expr, Bitcast):
+            bits = np.ascontiguousarray(to_memory(self.value(expr.operand), expr.operand.dtype))
+            return from_memory(bits.view(memory_dtype(expr.dtype)).reshape(bits.shape), expr.dtype)
         operands = [self.value(operand) for operand in expr.operands]
         if isinstance(expr, Unary):
             return UNARY[expr.name](operands[0])

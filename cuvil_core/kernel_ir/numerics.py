@@ -87,6 +87,15 @@ UNARY: Mapping[str, Callable[[Array], Array]] = {
     "round": lambda x: np.asarray(np.rint(x)),
     "sin": _exactly(np.sin),
     "cos": _exactly(np.cos),
+    "tan": _exactly(np.tan),
+    "asin": _exactly(np.arcsin),
+    "acos": _exactly(np.arccos),
+    "atan": _exactly(np.arctan),
+    "sinh": _exactly(np.sinh),
+    "cosh": _exactly(np.cosh),
+    "asinh": _exactly(np.arcsinh),
+    "acosh": _exactly(np.arccosh),
+    "atanh": _exactly(np.arctanh),
     "neg": lambda x: np.asarray(-x),
     "abs": lambda x: np.asarray(np.abs(x)),
     "sign": _sign,
@@ -143,6 +152,8 @@ BINARY: Mapping[str, Callable[[Array, Array], Array]] = {
     "and": lambda a, b: np.asarray(a & b),
     "or": lambda a, b: np.asarray(a | b),
     "xor": lambda a, b: np.asarray(a ^ b),
+    "shift_left": lambda a, b: np.left_shift(a, b),
+    "shift_right": lambda a, b: np.right_shift(a, b),
 }
 
 Reduction = Callable[[Array, tuple[int, ...]], Array]

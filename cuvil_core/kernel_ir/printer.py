@@ -9,6 +9,7 @@ from cuvil_core.kernel_ir.expressions import (
     Accumulator,
     AxisIndex,
     Binary,
+    Bitcast,
     Cast,
     Expr,
     Fma,
@@ -147,8 +148,8 @@ class _Names:
         if isinstance(expr, Accumulator):
             return f"acc{expr.position or ''}"
         operands = ", ".join(self.text(operand) for operand in expr.operands)
-        if isinstance(expr, Cast):
-            return f"cast {operands}: {expr.dtype}"
+        if isinstance(expr, Cast | Bitcast):
+            return f"{type(expr).__name__.lower()} {operands}: {expr.dtype}"
         if isinstance(expr, (Fma, Select)):
             return f"{type(expr).__name__.lower()} {operands}"
         assert isinstance(expr, (Unary, Binary))

@@ -10,12 +10,14 @@ from cuvil_core.kernel_ir.analysis import index_range, is_never_negative, simpli
 from cuvil_core.kernel_ir.expressions import (
     BINARY,
     BINARY_LOGIC,
+    BINARY_SHIFT,
     UNARY,
     UNARY_FLOAT,
     UNARY_TEST,
     Accumulator,
     AxisIndex,
     Binary,
+    Bitcast,
     Cast,
     Expr,
     Fma,
@@ -127,6 +129,9 @@ class _Check:
                 yield f"A {type(expr).__name__.lower()} mixes {_listed(kinds)}", type(expr).__name__.lower()
         elif isinstance(expr, Accumulator):
             yield from self._accumulator(expr)
+        elif isinstance(expr, Bitcast):
+            if DType.BOOL in (expr.dtype, expr.operand.dtype) or expr.dtype.itemsize != expr.operand.dtype.itemsize:
+                yield f"A bitcast turns {expr.operand.dtype} into {expr.dtype}", "bitcast"
         elif not isinstance(expr, (Literal, AxisIndex, Cast)):
             yield f"Unknown expression {type(expr).__name__}", ""
 
@@ -142,6 +147,8 @@ class _Check:
             yield f"{expr.name} takes floats, not {first}", expr.name
         elif expr.name in BINARY_LOGIC | {"not"} and first.is_float:
             yield f"{expr.name} takes bools or integers, not {first}", expr.name
+        elif expr.name in BINARY_SHIFT and (first.is_signed or not first.is_integer):
+            yield f"{expr.name} takes unsigned integers, not {first}", expr.name
 
     def _accumulator(self, expr: Accumulator) -> Iterator[Fault]:
         if isinstance(self.statement, Map):

@@ -6,6 +6,6 @@ Takes a Graph and its Decisions → gives a Program whose interpretation equals 
 Must not choose: layouts, kernels and schedules of contractions are read from the decisions.
 """
 
-from cuvil_core.lowering.lower import lower
+from cuvil_core.lowering.lower import lower, ports_of
 
-__all__ = ["lower"]
+__all__ = ["lower", "ports_of"]

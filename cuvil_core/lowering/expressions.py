@@ -1,7 +1,7 @@
 """The lowering entries of primitives that are expressions over an index: leaves, arithmetic, movement."""
 
 from cuvil_core.ir import Dim, DType, Op
-from cuvil_core.kernel_ir import AxisIndex, Binary, Cast, Expr, Index, Literal, Load, Select, Unary, Within
+from cuvil_core.kernel_ir import AxisIndex, Binary, Bitcast, Cast, Expr, Index, Literal, Load, Select, Unary, Within
 from cuvil_core.kernel_ir.expressions import BINARY, UNARY
 from cuvil_core.lowering.compose import EXPRESSIONS, Composer, operand
 from cuvil_core.lowering.indices import reshape_indices
@@ -10,13 +10,17 @@ from cuvil_core.lowering.placement import Indices
 Conditions = tuple[Within, ...]
 
 
+_PLAIN = {"bit_and": "and", "bit_or": "or", "bit_xor": "xor", "bit_not": "not"}
+"""Bitwise primitives → operations of kernels, which are logical on bools and bitwise on integers."""
+
+
 def _unary(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
-    return Unary(op.name, composer.value(operand(op), indices, within))
+    return Unary(_PLAIN.get(op.name, op.name), composer.value(operand(op), indices, within))
 
 
 def _binary(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
     left, right = (composer.value(value, indices, within) for value in op.operands)
-    return Binary(op.name, left, right)
+    return Binary(_PLAIN.get(op.name, op.name), left, right)
 
 
 def _mod(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
@@ -32,6 +36,11 @@ def _select(composer: Composer, op: Op, indices: Indices, within: Conditions) ->
 def _cast(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
     inner = composer.value(operand(op), indices, within)
     return inner if inner.dtype is op.result.dtype else Cast(inner, op.result.dtype)
+
+
+def _bitcast(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
+    inner = composer.value(operand(op), indices, within)
+    return inner if inner.dtype is op.result.dtype else Bitcast(inner, op.result.dtype)
 
 
 def _broadcast_to(composer: Composer, op: Op, indices: Indices, within: Conditions) -> Expr:
@@ -136,12 +145,13 @@ def all_of(conditions: Conditions) -> Expr:
     return result
 
 
-EXPRESSIONS.update(dict.fromkeys(UNARY, _unary))
-EXPRESSIONS.update(dict.fromkeys(BINARY - {"mod", "fmod"}, _binary))
+EXPRESSIONS.update(dict.fromkeys(UNARY | {"bit_not"}, _unary))
+EXPRESSIONS.update(dict.fromkeys((BINARY | _PLAIN.keys()) - {"mod", "fmod", "bit_not"}, _binary))
 EXPRESSIONS.update(
     mod=_mod,
     select=_select,
     cast=_cast,
+    bitcast=_bitcast,
     broadcast_to=_broadcast_to,
     reshape=_reshape,
     transpose=_transpose,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from cuvil_core.ir import Dim, Equalities, product
 from cuvil_core.kernel_ir import Access, AxisIndex, Expr, Index, Load, Within
 from cuvil_core.kernel_ir.analysis import simplify
-from cuvil_core.kernel_ir.expressions import Accumulator, Binary, Cast, Fma, Literal, Select, Unary
+from cuvil_core.kernel_ir.expressions import Accumulator, Binary, Bitcast, Cast, Fma, Literal, Select, Unary
 from cuvil_core.kernel_ir.index import Atom, AxisAtom, Indirect, Quotient, Remainder
 
 
@@ -155,5 +155,7 @@ class Rewriter:
                 return Select(self.expr(expr.condition), self.expr(expr.then), self.expr(expr.other))
             case Cast():
                 return Cast(self.expr(expr.operand), expr.dtype)
+            case Bitcast():
+                return Bitcast(self.expr(expr.operand), expr.dtype)
             case Literal() | Accumulator():
                 return expr

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from cuvil_core.ir import Graph, Op
 from cuvil_core.lowering.calls import lower_call
 from cuvil_core.lowering.checks import lower_check
+from cuvil_core.lowering.control import lower_branch, lower_loop
 from cuvil_core.lowering.convs import lower_conv
 from cuvil_core.lowering.dots import lower_dot
 from cuvil_core.lowering.effects import lower_effect
@@ -22,23 +23,37 @@ Builder = Callable[[World, Op, Choice], None]
 def lower(graph: Graph, decisions: Decisions, name: str = "model") -> Program:
     """Build the program; its interpretation equals `reference.run(graph, …)` up to the order of sums."""
     world = World(graph, decisions)
-    for op in graph.ops:
-        choice = decisions.choices[op]
-        world.origin = _origin(op)
-        STRATEGIES[choice.strategy](world, op, choice)
-    world.origin = "output"
-    lower_outputs(world)
+    _lower_ops(world)
     bound = [one.symbol for one in world.statements if isinstance(one, Bind)]
     return Program(
         name,
         (*(symbol.name for symbol in graph.input_symbols), *bound),
-        tuple(Port(label, value.type) for label, value in zip(graph.input_names, graph.inputs, strict=True)),
-        tuple(Port(label, value.type) for label, value in zip(graph.output_names, graph.outputs, strict=True)),
+        *ports_of(graph),
         graph.guards,
         tuple(world.buffers.values()),
         tuple(world.kernels.values()),
         tuple(world.statements),
         bytes(world.weights),
+    )
+
+
+def _lower_ops(world: World) -> None:
+    """Everything that the graph, or the block, of a world does, its outputs last."""
+    for op in world.graph.ops:
+        choice = world.decisions.choices[op]
+        world.origin = _origin(op)
+        STRATEGIES[choice.strategy](world, op, choice)
+    world.origin = "output"
+    lower_outputs(world)
+
+
+def ports_of(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """Inputs and outputs as the caller sees them."""
+    inputs = zip(graph.input_names, graph.inputs, graph.inputs_as, strict=True)
+    outputs = zip(graph.output_names, graph.outputs, graph.outputs_as, strict=True)
+    return (
+        tuple(Port(label, value.type, element) for label, value, element in inputs),
+        tuple(Port(label, value.type, element) for label, value, element in outputs),
     )
 
 
@@ -103,6 +118,14 @@ def _dot(world: World, op: Op, choice: Choice) -> None:
     lower_dot(world, op, root, choice)
 
 
+def _branch(world: World, op: Op, choice: Choice) -> None:
+    lower_branch(world, op, choice, _lower_ops)
+
+
+def _loop(world: World, op: Op, choice: Choice) -> None:
+    lower_loop(world, op, choice, _lower_ops)
+
+
 STRATEGIES: dict[Strategy, Builder] = {
     Strategy.CONSTANT: _nothing,
     Strategy.VIEW: _nothing,
@@ -122,4 +145,6 @@ STRATEGIES: dict[Strategy, Builder] = {
     Strategy.GROUPED: _conv,
     Strategy.GENERAL: _conv,
     Strategy.DOT: _dot,
+    Strategy.BRANCH: _branch,
+    Strategy.LOOP: _loop,
 }

@@ -115,5 +115,4 @@ def lower_outputs(world: World) -> None:
     """Copy outputs that do not lie in the caller's buffers yet."""
     for position, value in enumerate(world.graph.outputs):
         if not world.is_claimed(position):
-            target = Placement.whole(world.claim(position), value.dtype, value.shape, PLAIN)
-            write(world, [(value, target)], Body(world, None))
+            write(world, [(value, world.claim(position))], Body(world, None))

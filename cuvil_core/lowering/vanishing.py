@@ -61,6 +61,15 @@ def _unary(name: str, x: Number) -> Number:
         "sin": lambda: math.sin(x),
         "cos": lambda: math.cos(x),
         "log": lambda: math.log(x),
+        "tan": lambda: math.tan(x),
+        "asin": lambda: math.asin(x),
+        "acos": lambda: math.acos(x),
+        "atan": lambda: math.atan(x),
+        "sinh": lambda: math.sinh(x),
+        "cosh": lambda: math.cosh(x),
+        "asinh": lambda: math.asinh(x),
+        "acosh": lambda: math.acosh(x),
+        "atanh": lambda: math.atanh(x),
     }
     return _guarded(rules[name]) if name in rules else None
 

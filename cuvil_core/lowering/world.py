@@ -1,14 +1,20 @@
 """The program in the making: buffers, kernels, launches, and where each value lies."""
 
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import count
+
 import numpy as np
 
-from cuvil_core.ir import Dim, DType, Equalities, Graph, Op, Payload, Value, product
+from cuvil_core.ir import Block, Dim, DType, Equalities, Graph, Op, Payload, Value, product
 from cuvil_core.kernel_ir import Axis, Kernel, Schedule, Statement
 from cuvil_core.lowering.fingerprint import fingerprint
 from cuvil_core.lowering.halo import zero_borders
 from cuvil_core.lowering.parameters import Parameters
 from cuvil_core.lowering.placement import Placement
-from cuvil_core.program import ALIGNMENT, Assert, Bind, Buffer, Call, Launch, Role, ScheduledKernel
+from cuvil_core.program import ALIGNMENT, Buffer, Launch, Role, ScheduledKernel
+from cuvil_core.program import Statement as ProgramStatement
 from cuvil_core.scheduling import LANES, PLAIN, Decisions, Layout
 from cuvil_core.scheduling.layout import starts_of
 
@@ -21,7 +27,7 @@ class World:
         self.equalities = Equalities(graph.guards)
         self.buffers: dict[str, Buffer] = {}
         self.kernels: dict[object, ScheduledKernel] = {}
-        self.statements: list[Launch | Assert | Bind | Call] = []
+        self.statements: list[ProgramStatement] = []
         self.weights = bytearray()
         self.origin = ""
         self._producers = graph.producers()
@@ -29,11 +35,34 @@ class World:
         self.copies: dict[tuple[Value, Layout], Placement] = {}
         """Copies of values in other layouts than they were made in."""
         self._segments: dict[bytes, str] = {}
-        self._count = 0
+        self._numbers = count()
+        self._targets: tuple[Placement, ...] | None = None
+        """Inside a block: where its outputs lie."""
+        self._claimed: set[int] = set()
         for position, value in enumerate(graph.inputs):
             size = self.equalities.canonical(value.type.elements)
             buffer = self._add(Role.INPUT, value.dtype, size, position)
             self._placements[value] = Placement.whole(buffer.name, value.dtype, value.shape, PLAIN)
+
+    def inside(
+        self, block: Block, decisions: Decisions, arguments: Sequence[Placement], targets: Sequence[Placement]
+    ) -> "World":
+        """The world of a block: statements and values of its own, in the same program.
+
+        Its arguments lie where they lie outside; its first outputs go to the targets, the others stay where they are.
+        """
+        graph = self.graph.inner(block)
+        world = copy(self)
+        world.graph, world.decisions = replace(graph, outputs=graph.outputs[: len(targets)]), decisions
+        world.statements, world.copies = [], {}
+        world._producers = graph.producers()
+        world._placements = dict(zip(block.inputs, arguments, strict=True))
+        world._targets, world._claimed = tuple(targets), set()
+        return world
+
+    def put(self, value: Value, place: Placement) -> None:
+        """Say where a value lies that no kernel of its own makes."""
+        self._placements[value] = place
 
     def producer(self, value: Value) -> Op:
         """The op of the outer level that makes the value."""
@@ -94,18 +123,21 @@ class World:
     def _own_room(self, value: Value) -> Placement:
         layout = self.decisions.layout(value)
         if value in self.graph.outputs and layout == PLAIN:
-            name = self.claim(self.graph.outputs.index(value))
-            return Placement.whole(name, value.dtype, value.shape, PLAIN)
+            return self.claim(self.graph.outputs.index(value))
         return self.temporary(value.dtype, value.shape, layout)
 
     def is_claimed(self, position: int) -> bool:
         """True where a kernel writes this output of the graph already."""
-        return f"o{position}" in self.buffers
+        return position in self._claimed
 
-    def claim(self, position: int) -> str:
-        """The caller's buffer of an output."""
+    def claim(self, position: int) -> Placement:
+        """Where an output lies: in the caller's buffer, inside a block in the target."""
+        self._claimed.add(position)
         value = self.graph.outputs[position]
-        return self._add(Role.OUTPUT, value.dtype, self.equalities.canonical(value.type.elements), position).name
+        if self._targets is not None:
+            return replace(self._targets[position], shape=value.shape)
+        buffer = self._add(Role.OUTPUT, value.dtype, self.equalities.canonical(value.type.elements), position)
+        return Placement.whole(buffer.name, value.dtype, value.shape, PLAIN)
 
     def _room_in(self, value: Value, home: Value) -> Placement:
         concat = self._producers[home]
@@ -135,8 +167,8 @@ class World:
         self.statements.append(Launch(known.kernel.name, parameters.arguments, self.origin))
 
     def _add(self, role: Role, dtype: DType, size: Dim, position: int = 0) -> Buffer:
-        name = f"{role.value[0]}{position}" if role in (Role.INPUT, Role.OUTPUT) else f"{role.value[0]}{self._count}"
-        self._count += role in (Role.WEIGHT, Role.TEMPORARY)
+        number = position if role in (Role.INPUT, Role.OUTPUT) else next(self._numbers)
+        name = f"{role.value[0]}{number}"
         buffer = Buffer(name, role, dtype, size, position)
         self.buffers[name] = buffer
         return buffer

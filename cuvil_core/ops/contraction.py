@@ -39,7 +39,7 @@ def _conv(operands: Types, attributes: Attributes) -> Types:
     groups, spatial = attributes.integer("groups"), x.rank - 2
     require(spatial >= 1 and w.rank == x.rank, "x and w need equal ranks of at least 3")
     require(x.dtype is w.dtype, "x and w have different dtypes")
-    require_dtype(x.dtype.is_float, x.dtype)
+    require_dtype(x.dtype.value != "bool", x.dtype)
     check_windows(spatial, strides=strides, pads=pads, dilations=dilations, base_dilations=base)
     _check_groups(x.shape[1], w.shape[0], w.shape[1], groups)
     extents = []

@@ -32,7 +32,8 @@ def _slice(operands: Types, attributes: Attributes) -> Types:
     require(len(starts) == len(sizes) == len(steps) == source.rank, "starts, sizes and steps need one entry an axis")
     for extent, start, size, step in zip(source.shape, starts, sizes, steps, strict=True):
         require(step != 0, "a step is zero")
-        for index in (start, start + (size - 1) * step) if size != 0 else ():
+        may_be_empty = (size.least or 0) < 1
+        for index in () if may_be_empty else (start, start + (size - 1) * step):
             outside = _proved_negative(index) or _proved_negative(extent - 1 - index)
             require(not outside, f"index {index} is outside of extent {extent}")
     return (TensorType(source.dtype, sizes),)

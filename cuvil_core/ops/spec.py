@@ -23,6 +23,7 @@ class Group(Enum):
     REGION = "region"
     EFFECT = "effect"
     LIBRARY = "library"
+    CONTROL = "control"
 
 
 class AttributeKind(Enum):
@@ -100,6 +101,7 @@ class Attributes:
 
 Rule = Callable[[Types, Attributes], Types]
 RegionRule = Callable[[Types, Attributes, Block], Types]
+BlocksRule = Callable[[Types, Attributes, tuple[Block, ...]], Types]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,22 @@ class OpSpec:
     """All attributes; each is required."""
     region_rule: RegionRule | None = None
     """For ops with a body: used in place of `rule`."""
+    blocks_rule: BlocksRule | None = None
+    """For ops of control flow: used in place of `rule`."""
 
-    def infer(self, operands: Types, attributes: Mapping[str, Attribute], region: Block | None) -> Types:
+    def infer(
+        self,
+        operands: Types,
+        attributes: Mapping[str, Attribute],
+        region: Block | None,
+        blocks: tuple[Block, ...] = (),
+    ) -> Types:
         """Result types; ModelError names the op and what does not fit."""
-        self._check(operands, attributes, region)
+        self._check(operands, attributes, region, blocks)
         read = Attributes(attributes)
         try:
+            if self.blocks_rule is not None:
+                return self.blocks_rule(operands, read, blocks)
             if self.region_rule is not None and region is not None:
                 return self.region_rule(operands, read, region)
             return self.rule(operands, read)
@@ -131,11 +143,19 @@ class OpSpec:
                 raise UnsupportedOpError(f"{self.name}({types}): {refusal}; correct it by a cast.") from refusal
             raise ModelError(f"{self.name}({types}): {refusal}; correct the shapes or types of the model.") from refusal
 
-    def _check(self, operands: Types, attributes: Mapping[str, Attribute], region: Block | None) -> None:
+    def _check(
+        self,
+        operands: Types,
+        attributes: Mapping[str, Attribute],
+        region: Block | None,
+        blocks: tuple[Block, ...],
+    ) -> None:
         if self.operands is not None and len(operands) != self.operands:
             raise ModelError(f"{self.name} takes {self.operands} operands, not {len(operands)}; correct the model.")
         if (region is not None) != (self.region_rule is not None):
             raise ModelError(f"{self.name} {'has no' if region is not None else 'needs a'} region; correct the graph.")
+        if blocks and self.blocks_rule is None:
+            raise ModelError(f"{self.name} has no blocks; correct the graph.")
         if attributes.keys() != self.attributes.keys():
             named = ", ".join(sorted(attributes.keys() ^ self.attributes.keys()))
             raise ModelError(f"{self.name} lacks or does not have the attributes {named}; correct the graph.")

@@ -4,10 +4,21 @@ from collections.abc import Mapping
 
 from cuvil_core.errors import ModelError
 from cuvil_core.ir import Attribute, Block, GraphBuilder
-from cuvil_core.ops import contraction, effect, elementwise, leaf, movement, ordering, reduction, region, serial
+from cuvil_core.ops import (
+    contraction,
+    control,
+    effect,
+    elementwise,
+    leaf,
+    movement,
+    ordering,
+    reduction,
+    region,
+    serial,
+)
 from cuvil_core.ops.spec import Group, OpSpec, Types
 
-FAMILIES = (leaf, elementwise, movement, reduction, serial, contraction, ordering, effect, region)
+FAMILIES = (leaf, elementwise, movement, reduction, serial, contraction, ordering, effect, region, control)
 OPS: dict[str, OpSpec] = {spec.name: spec for family in FAMILIES for spec in family.SPECS}
 _ELEMENTWISE = frozenset({Group.UNARY, Group.BINARY, Group.TERNARY})
 
@@ -15,9 +26,16 @@ _ELEMENTWISE = frozenset({Group.UNARY, Group.BINARY, Group.TERNARY})
 class TableRules:
     """`cuvil_core.ir.Rules` by the table."""
 
-    def infer(self, name: str, operands: Types, attributes: Mapping[str, Attribute], region: Block | None) -> Types:
+    def infer(
+        self,
+        name: str,
+        operands: Types,
+        attributes: Mapping[str, Attribute],
+        region: Block | None,
+        blocks: tuple[Block, ...] = (),
+    ) -> Types:
         """Result types; ModelError for an unknown op, wrong operands or wrong attributes."""
-        return spec_of(name).infer(operands, attributes, region)
+        return spec_of(name).infer(operands, attributes, region, blocks)
 
 
 RULES = TableRules()

@@ -11,8 +11,9 @@ from cuvil_core.passes.properties import Property
 from cuvil_core.reference import array_of, evaluate, payload_of
 from cuvil_core.rewriting import Editor, Facts, PassResult, Refused, apply_rules
 
-_KEPT = frozenset({"constant", "broadcast_to", "in_bounds", "region", "bind", "check"})
-"""broadcast_to stays, since consumers read the small operand; folding it would fill the artifact with copies."""
+_KEPT = frozenset({"constant", "broadcast_to", "in_bounds", "region", "bind", "check", "if", "loop"})
+"""broadcast_to stays, since consumers read the small operand; folding it would fill the artifact with copies. Control
+flow stays, since it may run for long."""
 FREE_BYTES = 1 << 12
 """A result of at most so many bytes is always worth folding."""
 GROWTH = 4

@@ -35,6 +35,8 @@ class MergeCommon:
 
 
 def _key(op: Op, operands: tuple[Value, ...]) -> object:
+    if op.blocks:
+        return op  # two of them are equal only where their blocks are
     return op.name, operands, tuple(sorted((key, _comparable(value)) for key, value in op.attributes.items()))
 
 

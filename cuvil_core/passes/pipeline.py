@@ -21,7 +21,8 @@ from cuvil_core.passes.require_extents import RequireExtents
 from cuvil_core.passes.settle_extents import SettleExtents
 from cuvil_core.passes.simplify_algebra import SimplifyAlgebra
 from cuvil_core.passes.simplify_movement import SimplifyMovement
-from cuvil_core.rewriting import Note, renumber
+from cuvil_core.passes.sink_constants import SinkConstants
+from cuvil_core.rewriting import Note, PassResult, in_blocks, renumber
 
 _ENTRANCE: tuple[Pass, ...] = (SettleExtents(), RequireExtents())
 """What guards say comes first, before dead code goes: an op whose result nobody needs still refuses what it must."""
@@ -31,6 +32,7 @@ _SIMPLE: tuple[Pass, ...] = (
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),
+    SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),
     SimplifyAlgebra(approximate=False),
@@ -39,6 +41,7 @@ _SIMPLE: tuple[Pass, ...] = (
     ExpandTransposedConvs(),
     LookUpOneHots(),
     FoldConstants(),
+    SinkConstants(),
     ProveIndices(),
     SimplifyMovement(),
     MergeCommon(),
@@ -49,6 +52,7 @@ _FUSING: tuple[Pass, ...] = (
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),
+    SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),
     SimplifyAlgebra(approximate=True),
@@ -57,6 +61,7 @@ _FUSING: tuple[Pass, ...] = (
     ExpandTransposedConvs(),
     LookUpOneHots(),
     FoldConstants(),
+    SinkConstants(),
     ProveIndices(),
     SimplifyMovement(),
     MergeCommon(),
@@ -83,14 +88,21 @@ def run_passes(graph: Graph, passes: Sequence[Pass]) -> tuple[Graph, tuple[Note,
     """
     notes: list[Note] = []
     for step in passes:
-        _check(step, step.requires, graph, "before")
-        result = step.run(graph)
+        result = _applied(step, graph)
         if result.changed:
             _verify(step, result.graph)
-        _check(step, step.ensures, result.graph, "after")
         graph = result.graph
         notes.extend(result.notes)
     return renumber(graph), tuple(dict.fromkeys(notes))
+
+
+def _applied(step: Pass, graph: Graph) -> PassResult:
+    """The pass on the outer level, then on the blocks of what it gives, at any depth."""
+    _check(step, step.requires, graph, "before")
+    outer = step.run(graph)
+    inner = in_blocks(outer.graph, lambda block: _applied(step, block))
+    _check(step, step.ensures, inner.graph, "after")
+    return PassResult(inner.graph, outer.changed or inner.changed, (*outer.notes, *inner.notes))
 
 
 def _check(step: Pass, properties: frozenset[Property], graph: Graph, when: str) -> None:

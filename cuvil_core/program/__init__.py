@@ -1,7 +1,7 @@
 """The host program: what one call of a compiled model does, kernel by kernel.
 
-Holds: buffers; launches, branches, loops, asserts, binds, calls; guards; the plan of the arena; printer, verifier, and an interpreter
-that is the oracle of lowering.
+Holds: buffers; launches, branches, loops, asserts, binds, calls; guards; the plan of the arena; printer, verifier, and
+an interpreter that is the oracle of lowering.
 Takes kernels with their schedules from lowering → gives a frozen Program that a code generator prints.
 Must not know graphs, layouts, or any target language.
 """

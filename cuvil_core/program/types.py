@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from cuvil_core.ir import Dim, DType, Guard, TensorType
+from cuvil_core.ir import Dim, DType, Element, Guard, TensorType
 from cuvil_core.kernel_ir import Kernel, Schedule
 
 
@@ -160,6 +160,13 @@ class Port:
 
     name: str
     type: TensorType
+    element: Element | None = None
+    """The narrow type that the caller sees in place of the type's dtype."""
+
+    @property
+    def kind(self) -> str:
+        """NumPy's name (or ml_dtypes') of what the caller passes or gets."""
+        return self.type.dtype.value if self.element is None else self.element.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +179,8 @@ class Program:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     guards: tuple[Guard, ...]
-    """Checked as soon as all that they name is known: at the entry, where guard i that fails gives code 1 + i, or at the
-    bind that makes them due."""
+    """Checked as soon as all that they name is known: at the entry, where guard i that fails gives code 1 + i, or at
+    the bind that makes them due."""
     buffers: tuple[Buffer, ...]
     kernels: tuple[ScheduledKernel, ...]
     statements: tuple[Statement, ...]

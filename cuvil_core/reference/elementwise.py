@@ -1,7 +1,8 @@
 """Unary, binary and ternary primitives.
 
 max and min propagate NaN; integer div truncates, and by zero gives 0; round is half to even; float to integer
-truncates; mod kind `floor` takes the divisor's sign, `trunc` the dividend's.
+truncates; mod kind `floor` takes the divisor's sign, `trunc` the dividend's; a shift by the width or more gives 0;
+inverse functions give NaN outside of their domain.
 """
 
 import math
@@ -50,6 +51,11 @@ def modulo(op: Op, a: Array, b: Array) -> Array:
     return np.asarray(function(a, b))
 
 
+def bitcast(op: Op, x: Array) -> Array:
+    """The same bits as another dtype of that width."""
+    return np.ascontiguousarray(x).view(numpy_dtype(op.dtype())).reshape(x.shape)
+
+
 UNARY: dict[str, Callable[[Array], Array]] = {
     "neg": np.negative,
     "abs": np.abs,
@@ -66,7 +72,17 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "round": np.rint,
     "sin": np.sin,
     "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
     "not": np.logical_not,
+    "bit_not": np.invert,
     "isnan": np.isnan,
     "isinf": np.isinf,
 }
@@ -87,6 +103,11 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "and": np.logical_and,
     "or": np.logical_or,
     "xor": np.logical_xor,
+    "bit_and": np.bitwise_and,
+    "bit_or": np.bitwise_or,
+    "bit_xor": np.bitwise_xor,
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
 }
 
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from cuvil_core.errors import InputError
-from cuvil_core.ir import Graph, Op, Value
-from cuvil_core.reference.arrays import Array, numpy_dtype
+from cuvil_core.ir import Block, Element, Graph, Op, Value
+from cuvil_core.reference.arrays import Array, from_storage, numpy_dtype, seen_as, to_storage
+from cuvil_core.reference.control import CONTROL
 from cuvil_core.reference.table import REFERENCE
 
 Environment = dict[Value, Array]
@@ -21,13 +22,18 @@ def run(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     _check_names(graph, inputs)
     symbols = bind_symbols(graph, {name: array.shape for name, array in inputs.items()})
     environment: Environment = {}
-    for value, name in zip(graph.inputs, graph.input_names, strict=True):
+    for value, name, element in zip(graph.inputs, graph.input_names, graph.inputs_as, strict=True):
         array = np.asarray(inputs[name])
-        if array.dtype != numpy_dtype(value.dtype):
-            raise InputError(f"Input {name!r} has dtype {array.dtype}; pass {value.dtype}.")
-        environment[value] = array
+        if array.dtype != seen_as(value.dtype, element):
+            raise InputError(f"Input {name!r} has dtype {array.dtype}; pass {element or value.dtype}.")
+        environment[value] = array if element is None else to_storage(array, element)
     _run_ops(graph.ops, symbols, environment, frozenset(graph.outputs), _bound(graph, symbols, environment))
-    return {name: np.array(environment[value]) for value, name in zip(graph.outputs, graph.output_names, strict=True)}
+    named = zip(graph.outputs, graph.output_names, graph.outputs_as, strict=True)
+    return {name: _given(environment[value], element) for value, name, element in named}
+
+
+def _given(array: Array, element: Element | None) -> Array:
+    return np.array(array) if element is None else from_storage(np.array(array), element)
 
 
 def bind_symbols(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
@@ -49,11 +55,17 @@ def bind_symbols(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
 def evaluate(op: Op, symbols: Mapping[str, int], operands: Iterable[Array]) -> tuple[Array, ...]:
     """The results of one op."""
     arrays = list(operands)
+    if op.blocks:
+        return CONTROL[op.name](op, symbols, arrays, run_block)
     if op.region is None:
         with np.errstate(all="ignore"):
             result = REFERENCE[op.name](op, symbols, *arrays)
         return (np.asarray(result, numpy_dtype(op.result.dtype)),)
-    block = op.region
+    return run_block(op.region, symbols, arrays)
+
+
+def run_block(block: Block, symbols: Mapping[str, int], arrays: Iterable[Array]) -> tuple[Array, ...]:
+    """What a block yields for these arguments."""
     environment: Environment = dict(zip(block.inputs, arrays, strict=True))
     _run_ops(block.ops, symbols, environment, keep=frozenset(block.outputs))
     return tuple(environment[value] for value in block.outputs)

@@ -22,8 +22,9 @@ def positions(op: Op, mask: Array) -> Array:
 def suppress(op: Op, boxes: Array, scores: Array, most: Array, overlap: Array, least: Array) -> Array:
     """[batch, class, rank] → the box at that rank, -1 past the last.
 
-    By falling score, equals by place, a box with a score above `least` is chosen unless its intersection over union with
-    one chosen before exceeds `overlap`; at most `most` a class. Boxes are two corners, or centre and size if `centered`.
+    By falling score, equals by place, a box with a score above `least` is chosen unless its intersection over union
+    with one chosen before exceeds `overlap`; at most `most` a class. Boxes are two corners, or centre and size if
+    `centered`.
     """
     found = np.full(scores.shape, -1, np.int64)
     corners = _corners(boxes.astype(np.float32), bool(op.attributes["centered"]))

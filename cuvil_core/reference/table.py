@@ -37,6 +37,7 @@ REFERENCE: dict[str, Function] = {
     **{name: _plain(function) for name, function in elementwise.UNARY.items()},
     **{name: _plain(function) for name, function in elementwise.BINARY.items()},
     "cast": _with_op(elementwise.cast),
+    "bitcast": _with_op(elementwise.bitcast),
     "mod": _with_op(elementwise.modulo),
     "select": _plain(lambda condition, a, b: np.asarray(np.where(condition, a, b))),
     "broadcast_to": movement.broadcast_to,
@@ -60,4 +61,4 @@ REFERENCE: dict[str, Function] = {
     "bind": effect.bind,
     "check": _with_op(effect.check),
 }
-"""All primitives but `region`, which the interpreter runs by its body."""
+"""All primitives but `region`, which the interpreter runs by its body, and control flow, which is in `control`."""

@@ -5,6 +5,7 @@ Mechanism only: what to rewrite is in `passes`. Must not name any primitive but 
 patterns look through.
 """
 
+from cuvil_core.rewriting.blocks import in_blocks
 from cuvil_core.rewriting.driver import PassResult, apply_rules
 from cuvil_core.rewriting.edit import Editor, next_name, remove_unused, renumber
 from cuvil_core.rewriting.facts import Facts
@@ -24,6 +25,7 @@ __all__ = [
     "Refused",
     "Rule",
     "apply_rules",
+    "in_blocks",
     "match",
     "next_name",
     "remove_unused",

@@ -104,8 +104,8 @@ def symbols_of(op: Op) -> set[str]:
     dims = [item for value in op.attributes.values() if isinstance(value, tuple) for item in value]
     found = {name for item in dims if isinstance(item, Dim) for name in item.symbols}
     found |= {name for value in op.results for name in _symbols_of(value)}
-    inner = op.region.ops if op.region is not None else ()
-    return found.union(*map(symbols_of, inner))
+    blocks = (*op.blocks, *([op.region] if op.region is not None else []))
+    return found.union(*(symbols_of(inner) for block in blocks for inner in block.ops))
 
 
 def _symbols_of(value: Value) -> set[str]:
@@ -131,7 +131,8 @@ def _rename(values: Iterable[Value], names: dict[Value, Value]) -> tuple[Value, 
 def _renumber_op(op: Op, names: dict[Value, Value]) -> Op:
     operands = tuple(names[operand] for operand in op.operands)
     region = None if op.region is None else _renumber_block(op.region)
-    return replace(op, operands=operands, results=_rename(op.results, names), region=region)
+    blocks = tuple(map(_renumber_block, op.blocks))
+    return replace(op, operands=operands, results=_rename(op.results, names), region=region, blocks=blocks)
 
 
 def _renumber_block(block: Block) -> Block:

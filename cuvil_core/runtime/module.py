@@ -16,11 +16,12 @@ from cuvil_core.artifact import Artifact, publish
 from cuvil_core.contract import TensorSpec, signature_text
 from cuvil_core.errors import ArtifactError, InputError, InternalError, SizeError
 from cuvil_core.runtime.arena import ArenaStore
+from cuvil_core.runtime.elements import dtype_of, from_bytes, storage_of, to_torch
 from cuvil_core.runtime.host import Host
 from cuvil_core.runtime.library import Library, int64_array, pointer_array
 from cuvil_core.runtime.memory import require
 from cuvil_core.runtime.pool import POOL
-from cuvil_core.runtime.tensors import DTYPES, Array, Binder, describe, is_torch, plain, to_torch
+from cuvil_core.runtime.tensors import DTYPES, Array, Binder, describe, is_torch, plain
 
 REMEMBERED = 256
 """Sets of symbols whose sizes are kept."""
@@ -151,7 +152,7 @@ class CuvilModule:
     def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
         """Compute by names: input name → tensor in, output name → array out. Raises InputError."""
         outputs = self._compute(self._binder.arrange((), inputs))
-        return {name: array for (name, _), array in zip(self._outputs, outputs, strict=True)}
+        return dict(zip((name for name, _ in self._outputs), outputs, strict=True))
 
     def arena_bytes(self, inputs: Mapping[str, object]) -> int:
         """Give the bytes of intermediate tensors that a call with such inputs takes."""
@@ -165,7 +166,7 @@ class CuvilModule:
         """Raise InputError for shapes that a call refuses, SizeError where inputs and call exceed the memory."""
         symbols = self._binder.extents(shapes)
         plan = self._plan(symbols)
-        inputs = sum(prod(shapes[spec.name]) * np.dtype(spec.dtype).itemsize for spec in self.signature.inputs)
+        inputs = sum(prod(shapes[spec.name]) * dtype_of(spec.dtype).itemsize for spec in self.signature.inputs)
         require(inputs + self._call_bytes(plan), f"a call at {self._spell(symbols) or 'its fixed sizes'}")
 
     def _compute(self, values: Sequence[object]) -> list[Array]:
@@ -185,7 +186,9 @@ class CuvilModule:
         if code != 0:
             raise (host.fault if host is not None and code == NO_MEMORY else None) or self._broken(code)
         made = {} if host is None else host.outputs
-        return [made[at] if one is None else one for at, one in enumerate(outputs)]
+        found = [made[at] if one is None else one for at, one in enumerate(outputs)]
+        specs = self._artifact.manifest.outputs
+        return [from_bytes(one, spec.dtype) for one, spec in zip(found, specs, strict=True)]
 
     @property
     def _asks(self) -> bool:
@@ -273,7 +276,7 @@ def _output_dtype(spec: TensorSpec, where: str) -> np.dtype[Any]:
         raise ArtifactError(
             f"{where} has output {spec.name!r} of type {spec.dtype!r}, which NumPy lacks; compile it again"
         )
-    return np.dtype(spec.dtype)
+    return storage_of(spec.dtype)
 
 
 def _address(view: memoryview) -> int | None:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from cuvil_core.contract import Manifest, TensorSpec
 from cuvil_core.errors import ArtifactError, InputError
+from cuvil_core.runtime.elements import LACKING, dtype_of, from_torch, to_bytes
 
-DTYPES = frozenset(
-    {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"}
-)
+DTYPES = LACKING | {
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"
+}  # fmt: skip
 Array = NDArray[Any]
 
 
@@ -77,9 +78,9 @@ class Binder:
                 f"input {wanted.spec.name!r} is {array.dtype}, wanted {wanted.spec.dtype}: convert it before the call"
             )
         self._fit(wanted, array.shape, extents)
-        if array.flags.c_contiguous and array.flags.aligned:
-            return array
-        return array.copy(order="C")
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            array = array.copy(order="C")
+        return to_bytes(array, wanted.spec.dtype)
 
     def _fit(self, wanted: _Input, shape: tuple[int, ...], extents: list[int]) -> None:
         if len(shape) != len(wanted.spec.shape):
@@ -112,7 +113,7 @@ class Binder:
             )
         fixed = tuple((axis, one) for axis, one in enumerate(spec.shape) if isinstance(one, int))
         symbolic = tuple((axis, self.symbols.index(one)) for axis, one in enumerate(spec.shape) if isinstance(one, str))
-        return _Input(spec, np.dtype(spec.dtype), fixed, symbolic)
+        return _Input(spec, dtype_of(spec.dtype), fixed, symbolic)
 
     def _wanted(self) -> str:
         return ", ".join(describe(one.spec) for one in self._inputs) or "no inputs"
@@ -134,17 +135,12 @@ def is_torch(value: object) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def to_torch(array: Array) -> object:
-    """Give a torch tensor over the array's memory."""
-    return sys.modules["torch"].from_numpy(array)
-
-
 def _to_array(value: Any, spec: TensorSpec) -> Array:
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
     try:
         if is_torch(value):
-            return np.from_dlpack(value.detach())
+            return from_torch(value)
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         if hasattr(value, "__array__"):

@@ -25,11 +25,13 @@ _MADE = CONVOLUTIONS | {
     Strategy.FOLD,
     Strategy.DOT,
     Strategy.CONCAT,
-    Strategy.CALL,
     Strategy.PREFIX,
     Strategy.SCATTER,
+    Strategy.CALL,
 }
 """Strategies whose results have bytes of their own."""
+_WITH_BYTES = _MADE | {Strategy.ALIAS, Strategy.BRANCH, Strategy.LOOP}
+"""Those whose results a reshape may share."""
 _ALWAYS_VIEWS = frozenset(("slice", "broadcast_to", "iota", "dim_vector"))
 MAX_VIEWS = 24
 """Views behind views before one is made into bytes: each reader walks them all."""
@@ -75,6 +77,8 @@ class _Chooser:
         root = root_of(op)
         if op.name == "constant":
             choice, blocked = Choice(Strategy.CONSTANT), False
+        elif op.blocks:
+            choice, blocked = self._control(op), False
         elif root is not None and root.name == "conv":
             source = outer_operand(op, root.operands[0])
             choice = conv_strategy(ConvShape.of(root), source is not None and self.blocked.get(source, False))
@@ -92,6 +96,11 @@ class _Chooser:
             self.blocked[result] = wanted and len(result.shape) >= 2
             if choice.strategy is not Strategy.CONSTANT:
                 self.layouts[result] = BLOCKED if self.blocked[result] else PLAIN
+
+    def _control(self, op: Op) -> Choice:
+        """Blocks are decided as graphs of their own, over row-major arguments."""
+        blocks = tuple(choose(self.graph.inner(block), self.machine) for block in op.blocks)
+        return Choice(Strategy.BRANCH if op.name == "if" else Strategy.LOOP, blocks=blocks)
 
     def _ends_here(self, value: Value) -> bool:
         """True for an output that nothing else reads: the kernel writes it as the caller wants it."""
@@ -125,7 +134,7 @@ class _Chooser:
         """True where the reshaped bytes stay as they lie."""
         source = op.operands[0]
         maker = self.producers.get(source)
-        if maker is None or self.choices[maker].strategy not in _MADE | {Strategy.ALIAS}:
+        if maker is None or self.choices[maker].strategy not in _WITH_BYTES:
             return False
         if not self.blocked[source]:
             return True

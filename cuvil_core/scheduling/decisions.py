@@ -45,6 +45,8 @@ class Strategy(Enum):
     GENERAL = "conv-general"
     """Any other convolution: row-major, lanes are pixels."""
     DOT = "dot"
+    BRANCH = "branch"
+    LOOP = "loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Choice:
     """Contractions: blocks of LANES output channels computed together, the width of a packed weight panel."""
     schedule: Schedule | None = None
     """Contractions: the loops, by the axis names of `scheduling.contractions`."""
+    blocks: "tuple[Decisions, ...]" = ()
+    """Control flow: what was decided inside each block."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,9 @@ class Decisions:
             results = ", ".join(f"%{one.name}: {self.layout(one)}" for one in op.results)
             inner = op.name if op.region is None else "+".join(one.name for one in op.region.ops)
             yield f"{results} = {choice.strategy.value} [{inner}]{_details(choice)}"
+            for block, decisions in zip(op.blocks, choice.blocks, strict=True):
+                yield "block"
+                yield from (f"  {line}" for line in decisions._lines(graph.inner(block)))
 
 
 def _details(choice: Choice) -> str:

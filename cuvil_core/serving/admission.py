@@ -14,6 +14,7 @@ from cuvil_core.fetching import pull_artifact
 from cuvil_core.runtime import CuvilModule, load
 from cuvil_core.serving.engine import warm_up
 from cuvil_core.serving.logs import say
+from cuvil_core.serving.protocol import check_types
 
 LEFTOVER_SECONDS = 3600.0
 DEFAULT_FOLDER = Path("/var/cache/cuvil")
@@ -23,6 +24,7 @@ def admit(settings: ServingSettings) -> CuvilModule:
     """Give a warm module of the very artifact that the settings name; raises CuvilError by cause."""
     path = obtain(settings)
     module = load(path, limit=settings.max_artifact_bytes)
+    check_types((*module.signature.inputs, *module.signature.outputs))
     say(logging.INFO, "artifact loaded", path=str(path), variant=module.report.variant, load_ms=module.report.load_ms)
     shapes = warm_up(module)
     if shapes is None:

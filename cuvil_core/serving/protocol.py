@@ -8,7 +8,7 @@ model has text inputs yet; each is refused by a sentence.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuvil_core.contract import TensorSpec
-from cuvil_core.errors import InputError
+from cuvil_core.errors import InputError, TargetError
 
 Array = NDArray[Any]
 MAX_ELEMENTS = 1 << 34
@@ -39,6 +39,13 @@ TYPES: Mapping[str, str] = {
 }
 """NumPy's name → the protocol's."""
 _DTYPES = {protocol: np.dtype(name) for name, protocol in TYPES.items()}
+
+
+def check_types(specs: Iterable[TensorSpec]) -> None:
+    """Raise TargetError for a tensor of a type that the protocol has no word for."""
+    for spec in specs:
+        if spec.dtype not in TYPES:
+            raise TargetError(f"{spec.name!r} is {spec.dtype}, which cannot be served; cast it inside the model")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """The small C library that every artifact shares, as source text.
 
-Holds: `cuvil.h` (the C ABI), the thread pool, sorting and choosing, vector types and casts, mathematical functions, the kernel prelude.
+Holds: `cuvil.h` (the C ABI), the thread pool, sorting and choosing, vector types and casts, mathematical functions, the
+kernel prelude.
 Takes nothing → gives `headers()` and `sources()`: file name → text.
 Must not hold generated code, nor need more of the machine than libc and pthreads.
 """
 
 from importlib.resources import files
 
-_HEADERS = ("cuvil.h", "cuvil_kernel.h", "cuvil_lanes.h", "cuvil_math.h", "cuvil_pow.h")
+_HEADERS = ("cuvil.h", "cuvil_kernel.h", "cuvil_lanes.h", "cuvil_math.h", "cuvil_pow.h", "cuvil_trig.h")
 _SOURCES = ("cuvil_pool.c",)
 _CALLED = ("cuvil_ordering.c",)
 

@@ -116,16 +116,19 @@ CUVIL_COLD float cuvil_remainder(float a, float b)
 #include "cuvil_lanes.h"
 #include "cuvil_math.h"
 #include "cuvil_pow.h"
+#include "cuvil_trig.h"
 #undef CUVIL_LANES
 #define CUVIL_LANES 8
 #include "cuvil_lanes.h"
 #include "cuvil_math.h"
 #include "cuvil_pow.h"
+#include "cuvil_trig.h"
 #undef CUVIL_LANES
 #define CUVIL_LANES 16
 #include "cuvil_lanes.h"
 #include "cuvil_math.h"
 #include "cuvil_pow.h"
+#include "cuvil_trig.h"
 #undef CUVIL_LANES
 
 #endif

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuvil_core.contract import TensorSpec
+from cuvil_core.runtime.elements import dtype_of
 from cuvil_core.runtime.examples import Bounds, Shapes, batch_symbols, shapes_at, symbol_choices
 
 Array = NDArray[Any]
@@ -38,7 +39,7 @@ STYLES = (
 def draw(specs: tuple[TensorSpec, ...], shapes: Shapes, style: Style, seed: int) -> dict[str, Array]:
     """Give one set of inputs."""
     dice = np.random.default_rng([seed, len(specs)])
-    return {spec.name: _tensor(dice, shapes[spec.name], np.dtype(spec.dtype), style) for spec in specs}
+    return {spec.name: _tensor(dice, shapes[spec.name], dtype_of(spec.dtype), style) for spec in specs}
 
 
 def size_choices(specs: tuple[TensorSpec, ...], bounds: Bounds) -> Iterator[dict[str, int]]:

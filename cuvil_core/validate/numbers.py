@@ -34,7 +34,7 @@ def compare(name: str, got: Array, want: Array, rtol: float, atol: float, scale:
         return OutputError(name, float("inf"), float("inf"), False)
     apart = np.abs(wide[finite] - true[finite])
     worst = float(np.max(apart, initial=0.0))
-    if want.dtype.kind == "f":
+    if want.dtype.name.startswith(("float", "bfloat")):
         within = bool((apart <= atol * unit + rtol * np.abs(true[finite])).all())
     else:
         within = bool(np.array_equal(got, want))

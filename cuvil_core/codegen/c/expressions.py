@@ -16,6 +16,7 @@ from cuvil_core.kernel_ir import (
     Accumulator,
     AxisIndex,
     Binary,
+    Bitcast,
     Cast,
     Expr,
     Fma,
@@ -29,7 +30,10 @@ _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LOGIC = {"and": "&", "or": "|", "xor": "^"}
 _BUILTINS = {"abs": "abs", "floor": "floor", "ceil": "ceil", "round": "roundeven", "sqrt": "sqrt"}
-_LIBRARY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos"))
+_LIBRARY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos")) | frozenset(
+    ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
+)
+_SHIFTS = {"shift_left": "<<", "shift_right": ">>"}
 _FLIPPED = {"max": "<", "min": ">"}
 
 
@@ -69,6 +73,8 @@ def _emit(expr: Expr, scope: Scope) -> Value:
         return _select(expr, scope)
     if isinstance(expr, Cast):
         return cast(emit(expr.operand, scope), expr.dtype, scope)
+    if isinstance(expr, Bitcast):
+        return _bitcast(emit(expr.operand, scope), expr.dtype, scope)
     raise InternalError(f"The C back end met an accumulator or an unknown expression {type(expr).__name__}; report it.")
 
 
@@ -169,6 +175,8 @@ def _binary(expr: Binary, scope: Scope) -> Value:
     if name in _LOGIC:
         return _define(f"{left.text} {_LOGIC[name]} {right.text}", dtype, scope)
     _check_computed(name, dtype)
+    if name in _SHIFTS:
+        return _shift(_SHIFTS[name], left, right, scope)
     if name in ("max", "min"):
         return extremum(name, left, right, scope, expr)
     if name in _OPERATORS and (dtype.is_float or name != "div"):
@@ -176,6 +184,14 @@ def _binary(expr: Binary, scope: Scope) -> Value:
     if name == "pow" and isinstance(expr.right, Literal) and dtype.is_float and expr.right.value == 2:
         return _define(f"{left.text} * {left.text}", dtype, scope)
     return _library(f"cuvil_{name}", (left, right), dtype, scope)
+
+
+def _shift(sign: str, left: Value, right: Value, scope: Scope) -> Value:
+    """0 for counts of the width and more, which C leaves open."""
+    kind, bits = vector_type(left.dtype, scope.lanes), left.dtype.itemsize * 8
+    last, zero = f"({kind})({literal_text(bits - 1, left.dtype)})", f"({kind})({literal_text(0, left.dtype)})"
+    within = scope.define_mask(f"{right.text} <= {last}", bits)
+    return _define(f"{within.text} ? {left.text} {sign} ({right.text} & {last}) : {zero}", left.dtype, scope)
 
 
 def _comparison(name: str, left: Value, right: Value, scope: Scope) -> Value:
@@ -250,6 +266,11 @@ def cast(value: Value, dtype: DType, scope: Scope) -> Value:
         wide = cast(value, DType.FLOAT32, scope) if source is DType.FLOAT16 else value
         return _define(f"cuvil_{SHORT[wide.dtype]}_to_{kind}({wide.text})", dtype, scope)
     return _define(f"__builtin_convertvector({x}, {kind})", dtype, scope)
+
+
+def _bitcast(value: Value, dtype: DType, scope: Scope) -> Value:
+    """The same bits: vectors of one size are cast as they lie."""
+    return _define(f"({vector_type(dtype, scope.lanes)}){value.text}", dtype, scope)
 
 
 def to_memory(value: Value, scope: Scope) -> str:

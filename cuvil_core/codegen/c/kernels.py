@@ -143,4 +143,6 @@ def _weight(statement: Statement) -> int:
     return ELEMENT_WORK + OPERATION_WORK * len(expressions) + FUNCTION_WORK * functions
 
 
-_COSTLY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "pow", "mod", "fmod"))
+_COSTLY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "pow", "mod", "fmod")) | frozenset(
+    ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
+)

@@ -33,9 +33,8 @@ def emit_program(program: Program, isa: str = "avx512", ranges: Ranges | None = 
 def host_text(program: Program, ranges: Ranges) -> str:
     """The file with `cuvil_expects`, `cuvil_prepare` and `cuvil_run`."""
     symbols = {name: f"symbols[{position}]" for position, name in enumerate(program.symbols)}
-    declared = dict.fromkeys(
-        f"void {one.function}(void *const *buffers, const int64_t *extents);" for one in program.calls
-    )
+    called = dict.fromkeys(one.function for one in program.calls)
+    declared = [f"void {name}(void *const *buffers, const int64_t *extents);" for name in called]
     parts = [PRELUDE, *declared, *(prototypes(one.kernel) for one in program.kernels), arena_text(program, symbols)]
     parts += [_prepare(program, symbols), run_text(program, symbols), _profile(program)]
     parts += [_expects(program, ranges), _version()]
@@ -107,7 +106,7 @@ def _expects(program: Program, ranges: Ranges) -> str:
 
 
 def _spec(port: Port) -> TensorSpec:
-    return TensorSpec(port.name, port.type.dtype.value, tuple(map(_extent, port.type.shape)))
+    return TensorSpec(port.name, port.kind, tuple(map(_extent, port.type.shape)))
 
 
 def _extent(extent: Dim) -> int | str:

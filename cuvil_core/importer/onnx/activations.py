@@ -19,8 +19,12 @@ def _negative_part(context: Context, x: Tensor, negative: Tensor) -> Tensor:
 
 
 def _leaky_relu(context: Context, node: Node, operands: Operands) -> Tensor:
-    x = need(node, operands, 0)
-    return _negative_part(context, x, context.number("mul", x, node.number("alpha", 0.01)))
+    return leaky_relu(context, need(node, operands, 0), node.number("alpha", 0.01))
+
+
+def leaky_relu(context: Context, x: Tensor, alpha: float) -> Tensor:
+    """alpha * x where x < 0, else x"""
+    return _negative_part(context, x, context.number("mul", x, alpha))
 
 
 def _prelu(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -67,24 +71,28 @@ def _hard_swish(context: Context, node: Node, operands: Operands) -> Tensor:
     return context.emit("mul", x, hard_sigmoid(context, x, 1 / 6, 0.5))
 
 
-def _softplus_of(context: Context, x: Tensor) -> Tensor:
+def softplus_of(context: Context, x: Tensor) -> Tensor:
     """max(x, 0) + log(1 + exp(-|x|)), which does not overflow."""
     tail = context.emit("exp", context.emit("neg", context.emit("abs", x)))
     return context.emit("add", context.number("max", x, 0), context.emit("log", context.number("add", tail, 1)))
 
 
 def _softplus(context: Context, node: Node, operands: Operands) -> Tensor:
-    return _softplus_of(context, need(node, operands, 0))
+    return softplus_of(context, need(node, operands, 0))
 
 
 def _softsign(context: Context, node: Node, operands: Operands) -> Tensor:
-    x = need(node, operands, 0)
+    return softsign_of(context, need(node, operands, 0))
+
+
+def softsign_of(context: Context, x: Tensor) -> Tensor:
+    """x / (1 + |x|)"""
     return context.emit("div", x, context.number("add", context.emit("abs", x), 1))
 
 
 def _mish(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
-    return context.emit("mul", x, context.emit("tanh", _softplus_of(context, x)))
+    return context.emit("mul", x, context.emit("tanh", softplus_of(context, x)))
 
 
 def _swish(context: Context, node: Node, operands: Operands) -> Tensor:

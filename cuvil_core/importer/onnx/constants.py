@@ -1,6 +1,7 @@
 """Values from attributes, shapes and counting."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, option
 from cuvil_core.importer.onnx.from_data import scalar, steps_between
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
-from cuvil_core.importer.onnx.tensors import payload_of_proto
+from cuvil_core.importer.onnx.tensors import tensor_of_proto
 from cuvil_core.ir import Dim, DType, Payload, product
 
 BEYOND_TENSORS = 1 << 40
@@ -22,7 +23,7 @@ def _constant(context: Context, node: Node, operands: Operands) -> Tensor:
         raise node.unsupported("a sparse constant") if not given else node.broken("it gives two values")
     (key,) = given
     if key == "value":
-        return Tensor.of_payload(payload_of_proto(node.attributes["value"].t, None, str(node)))
+        return tensor_of_proto(node.attributes["value"].t, None, str(node))
     if key in ("value_int", "value_ints"):
         numbers = [node.integer(key)] if key == "value_int" else list(node.integers(key))
         return Tensor.of_payload(Payload.of(DType.INT64, () if key == "value_int" else (len(numbers),), numbers))
@@ -36,17 +37,23 @@ def _constant_of_shape(context: Context, node: Node, operands: Operands) -> Tens
     shape = context.extents(need(node, operands, 0))
     if any(extent.bounds()[1] is not None and (extent.bounds()[1] or 0) < 0 for extent in shape):
         raise node.broken(f"the shape {[str(extent) for extent in shape]} has a negative extent")
-    fill = Payload.scalar(DType.FLOAT32, 0.0)
+    given = Tensor.of_payload(Payload.scalar(DType.FLOAT32, 0.0))
     if node.has("value"):
-        fill = payload_of_proto(node.attributes["value"].t, None, str(node))
-    if fill.elements != 1:
+        given = tensor_of_proto(node.attributes["value"].t, None, str(node))
+    fill = given.payload
+    if fill is None or fill.elements != 1:
         raise node.broken("the value must have one element")
-    scalar = Tensor.of_payload(Payload(fill.dtype, (), fill.data))
+    filled = _filled(context, Tensor.of_payload(Payload(fill.dtype, (), fill.data)), shape)
+    return replace(filled, element=given.element)
+
+
+def _filled(context: Context, scalar: Tensor, shape: list[Dim]) -> Tensor:
+    """The number everywhere, known where it and the extents are."""
     fixed = [extent.constant for extent in shape]
     count = product(shape).constant
     if scalar.content is not None and count is not None and count <= MAX_CONTENT and None not in fixed:
         return Tensor.of_content(
-            fill.dtype, np.full([f for f in fixed if f is not None], scalar.content.item(), object)
+            scalar.dtype, np.full([f for f in fixed if f is not None], scalar.content.item(), object)
         )
     return context.stretch(scalar, tuple(shape))
 
@@ -161,12 +168,24 @@ def _diagonal(context: Context, given: Tensor | None) -> Tensor:
     return context.number("max", context.number("min", shift, BEYOND_TENSORS), -BEYOND_TENSORS)
 
 
+def _depth(context: Context, node: Node, depth: Tensor) -> Dim:
+    """A number of classes, which may come as a float; its fraction is dropped, as a cast does."""
+    if depth.type.elements != 1:
+        raise node.broken("depth must be a number")
+    numbers = depth.numbers() if depth.dtype.is_float else None
+    if numbers is None:
+        return context.extent(depth)
+    if not 0 <= numbers[0] <= MAX_EXTENT:
+        raise node.broken(f"the depth {numbers[0]} is no number of classes")
+    return Dim.of(int(numbers[0]))
+
+
 def _one_hot(context: Context, node: Node, operands: Operands) -> Tensor:
     """on where the index (negative ones count from the end) is the place on the new axis, else off"""
     indices, depth, values = all_of(node, operands)
-    if depth.type.elements != 1 or values.type.elements != 2:
-        raise node.broken("depth must be a number and values two")
-    places = [context.extent(depth)]
+    places = [_depth(context, node, depth)]
+    if values.type.elements != 2:
+        raise node.broken("values must be two")
     axis = resolve_axis(node.integer("axis", -1), indices.rank + 1)
     shape = (*indices.shape[:axis], places[0], *indices.shape[axis:])
     numbers = context.cast(indices, DType.INT64)

@@ -1,10 +1,12 @@
 """What translations work with: emits primitives, broadcasts, records guards, turns known elements into data."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.known import known
+from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.scope import Scope
 from cuvil_core.importer.onnx.tensor import MAX_CONTENT, Tensor, to_content
 from cuvil_core.ir import (
@@ -30,10 +32,20 @@ MAX_TENSOR_BYTES = 1 << 34
 MAX_EXTENT = (1 << 63) - 1
 
 
+Walk = Callable[["Context", Scope, Iterable[Node]], None]
+"""Translates nodes in a scope."""
+
+
 class Context:
     """The state of one translation; `provenance` is the node at work."""
 
-    def __init__(self, builder: GraphBuilder, rebatched: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        rebatched: Mapping[str, int] | None = None,
+        walk: Walk | None = None,
+        folder: Path | None = None,
+    ) -> None:
         self.builder = builder
         self.rebatched = rebatched or {}
         """Symbol that the caller put in place of a fixed extent of the file → that extent."""
@@ -42,6 +54,16 @@ class Context:
         """The names that the node at work sees."""
         self.inlined = 0
         """Nodes of function bodies so far."""
+        self.in_block = False
+        """True for what control flow runs: extents that it computes would differ from turn to turn."""
+        self.walk, self.folder = walk, folder
+        """For subgraphs: how they are translated, and where their constants may lie."""
+
+    def inner(self) -> "Context":
+        """A context for a block of the node at work."""
+        inner = Context(self.builder.inner(), self.rebatched, self.walk, self.folder)
+        inner.provenance, inner.inlined, inner.in_block = self.provenance, self.inlined, True
+        return inner
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
         """One primitive with one result: an op of the graph, unless the result is known while importing."""
@@ -226,10 +248,13 @@ class Context:
     def extent(self, tensor: Tensor) -> Dim:
         """One int64 as an extent: what is known of it, else a symbol that a call binds; ModelError below 0."""
         if tensor.content is not None:
-            (known,) = tensor.content.ravel()
-            if known.constant is not None and known.constant < 0:
-                raise ModelError(f"it makes an extent of {known}")
-            return known
+            (content,) = tensor.content.ravel()
+            found = Dim.of(content)
+            if found.constant is not None and found.constant < 0:
+                raise ModelError(f"it makes an extent of {found}")
+            return found
+        if self.in_block:
+            raise UnsupportedOpError("within a loop or branch it makes an extent of its values; compute that outside")
         one = self.cast(self.reshape(tensor, ()), DType.INT64)
         return self.builder.bind(self.value(one), self.provenance, _symbol_base(self.provenance))
 

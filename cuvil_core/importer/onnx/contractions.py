@@ -10,7 +10,8 @@ from cuvil_core.importer.onnx.windows import MAX_WINDOW, Windows, read_windows, 
 from cuvil_core.ir import Dim, Relation
 
 
-def _matmul(context: Context, node: Node, operands: Operands) -> Tensor:
+def matmul(context: Context, node: Node, operands: Operands) -> Tensor:
+    """numpy.matmul's meaning as dots."""
     a, b = all_of(node, operands)
     if a.rank == 0 or b.rank == 0:
         raise node.broken("its inputs must not be scalars")
@@ -64,12 +65,17 @@ def window_of(node: Node, w: Tensor) -> tuple[int, ...]:
 
 def _conv(context: Context, node: Node, operands: Operands) -> Tensor:
     x, w, bias = need(node, operands, 0), need(node, operands, 1), optional(operands, 2)
+    return add_bias(context, node, convolve(context, node, x, w), bias)
+
+
+def convolve(context: Context, node: Node, x: Tensor, w: Tensor) -> Tensor:
+    """conv by the node's window attributes; the border is 0."""
     if x.rank != w.rank:
         raise node.broken("its input and weights have different ranks")
     groups = node.integer("group", 1)
     context.guard(w.shape[1] * groups, x.shape[1])
-    padded, windows = read_windows(context, node, x, window_of(node, w), 0.0)
-    result = context.emit(
+    padded, windows = read_windows(context, node, x, window_of(node, w), 0)
+    return context.emit(
         "conv",
         padded,
         w,
@@ -79,7 +85,6 @@ def _conv(context: Context, node: Node, operands: Operands) -> Tensor:
         base_dilations=(1,) * windows.spatial,
         groups=groups,
     )
-    return add_bias(context, node, result, bias)
 
 
 def add_bias(context: Context, node: Node, x: Tensor, bias: Tensor | None) -> Tensor:
@@ -181,7 +186,7 @@ def _flipped(context: Context, node: Node, w: Tensor, groups: int) -> Tensor:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry("MatMul", _matmul),
+    Entry("MatMul", matmul),
     Entry("Gemm", _gemm),
     Entry("Conv", _conv),
     Entry("ConvTranspose", _conv_transpose),

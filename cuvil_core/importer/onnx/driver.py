@@ -1,6 +1,6 @@
 """Reads a model and builds its graph, in rounds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -14,9 +14,9 @@ from cuvil_core.importer.onnx.reading import opsets, read
 from cuvil_core.importer.onnx.scope import Functions, Scope
 from cuvil_core.importer.onnx.signature import Signature, read_signature
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.importer.onnx.tensors import payload_of_proto
+from cuvil_core.importer.onnx.tensors import tensor_of_proto
 from cuvil_core.importer.onnx.walk import walk
-from cuvil_core.ir import Equalities, Graph, GraphBuilder, Guard, Payload, verify
+from cuvil_core.ir import Equalities, Graph, GraphBuilder, Guard, verify
 from cuvil_core.ops import RULES
 
 MAX_ROUNDS = 4
@@ -31,7 +31,8 @@ class _Source:
     nodes: tuple[Node, ...]
     versions: dict[str, int]
     functions: Functions
-    constants: dict[str, Payload]
+    folder: Path | None
+    constants: dict[str, Tensor]
     signature: Signature
     outputs: tuple[str, ...]
 
@@ -71,15 +72,15 @@ def _read(source: Path | bytes, specs: tuple[InputSpec, ...]) -> _Source:
     if len(set(outputs)) != len(outputs):
         raise ModelError("Two outputs of the model have the same name; export it again.")
     name = source.name if isinstance(source, Path) else ""
-    return _Source(name, nodes, versions, functions, constants, signature, outputs)
+    return _Source(name, nodes, versions, functions, folder, constants, signature, outputs)
 
 
-def _constants(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Payload]:
-    found: dict[str, Payload] = {}
+def _constants(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Tensor]:
+    found: dict[str, Tensor] = {}
     for proto in graph.initializer:
         if proto.name in found:
             raise ModelError(f"Two constants of the model have the name {proto.name!r}; export it again.")
-        found[proto.name] = payload_of_proto(proto, folder, f"Constant {proto.name!r}")
+        found[proto.name] = tensor_of_proto(proto, folder, f"Constant {proto.name!r}")
     return found
 
 
@@ -99,13 +100,16 @@ def _translate_once(source: _Source, guards: tuple[Guard, ...]) -> Graph:
         builder.guard(guard.left, guard.right, guard.relation, guard.provenance)
     for symbol, (least, greatest) in source.signature.bounds.items():
         builder.symbol(symbol, least, greatest)
-    context = Context(builder, source.signature.rebatched)
-    known: dict[str, Tensor | None] = {n: Tensor.of_payload(payload) for n, payload in source.constants.items()}
+    context = Context(builder, source.signature.rebatched, walk, source.folder)
+    known: dict[str, Tensor | None] = dict(source.constants)
     for name, type in source.signature.inputs:
-        known[name] = Tensor.of_value(builder.input(name, type))
+        element = source.signature.elements.get(name)
+        known[name] = replace(Tensor.of_value(builder.input(name, type, element)), element=element)
     walk(context, Scope(source.name, source.versions, source.functions, known), source.nodes)
     outputs = [known.get(name) for name in source.outputs]
+    found = [one for one in outputs if one is not None]
     missing = [name for name, tensor in zip(source.outputs, outputs, strict=True) if tensor is None]
     if missing:
         raise ModelError(f"Output {missing[0]!r} is computed by no node; export the model again.")
-    return builder.finish([context.value(tensor) for tensor in outputs if tensor is not None], source.outputs)
+    elements = tuple(one.element for one in found)
+    return builder.finish([context.value(one) for one in found], source.outputs, elements)

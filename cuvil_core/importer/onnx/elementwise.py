@@ -6,7 +6,6 @@ from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.importer.onnx.tensors import dtype_of
 from cuvil_core.ir import DType, Payload
 
 
@@ -104,14 +103,6 @@ def _signed_zero(context: Context, x: Tensor, like: Tensor) -> Tensor:
     return context.emit("select", context.number("eq", x, 0), zero, x)
 
 
-def _cast(context: Context, node: Node, operands: Operands) -> Tensor:
-    return context.cast(need(node, operands, 0), dtype_of(node.integer("to"), str(node)))
-
-
-def _cast_like(context: Context, node: Node, operands: Operands) -> Tensor:
-    return context.cast(need(node, operands, 0), need(node, operands, 1).dtype)
-
-
 def _where(context: Context, node: Node, operands: Operands) -> Tensor:
     condition, a, b = all_of(node, operands)
     return context.emit("select", *context.together(condition, a, b))
@@ -127,15 +118,24 @@ def _clip(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _is_inf(context: Context, node: Node, operands: Operands) -> Tensor:
-    if not (node.flag("detect_negative", True) and node.flag("detect_positive", True)):
-        raise node.unsupported("the test for one sign")
-    return context.emit("isinf", need(node, operands, 0))
+    x = need(node, operands, 0)
+    below, above = node.flag("detect_negative", True), node.flag("detect_positive", True)
+    infinite = context.emit("isinf", x)
+    if below and above:
+        return infinite
+    if not below and not above:
+        return context.full(DType.BOOL, False, x.shape)
+    return context.emit("and", infinite, context.number("lt" if below else "gt", x, 0))
 
 
 _UNARY = {
     "Abs": "abs", "Ceil": "ceil", "Cos": "cos", "Erf": "erf", "Exp": "exp", "Floor": "floor", "IsNaN": "isnan",
     "Log": "log", "Neg": "neg", "Not": "not", "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid",
     "Sign": "sign", "Sin": "sin", "Sqrt": "sqrt", "Tanh": "tanh",
+    "Acos": "acos", "Asin": "asin", "Atan": "atan", "Tan": "tan",
+}  # fmt: skip
+_HYPERBOLIC = {
+    "Acosh": "acosh", "Asinh": "asinh", "Atanh": "atanh", "Cosh": "cosh", "Sinh": "sinh",
 }  # fmt: skip
 _BINARY = {
     "Add": "add", "And": "and", "Div": "div", "Equal": "eq", "Greater": "gt", "GreaterOrEqual": "ge", "Less": "lt",
@@ -143,13 +143,12 @@ _BINARY = {
 }  # fmt: skip
 ENTRIES: tuple[Entry, ...] = (
     *(Entry(op_type, _unary(name)) for op_type, name in _UNARY.items()),
+    *(Entry(op_type, _unary(name), since=9) for op_type, name in _HYPERBOLIC.items()),
     *(Entry(op_type, _binary(name)) for op_type, name in _BINARY.items()),
     *(Entry(op_type, _variadic(name)) for op_type, name in (("Max", "max"), ("Min", "min"), ("Sum", "add"))),
     Entry("Mean", _mean),
     Entry("Pow", _pow),
     Entry("Mod", _mod, since=10),
-    Entry("Cast", _cast),
-    Entry("CastLike", _cast_like, since=15),
     Entry("Where", _where, since=9),
     Entry("Clip", _clip),
     Entry("IsInf", _is_inf, since=10),

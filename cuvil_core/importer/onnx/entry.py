@@ -25,6 +25,9 @@ class Entry:
     domain: str = ""
     """The domain of the op; empty for ONNX's default one."""
 
+    reads_elements: bool = False
+    """True where the translation itself looks after operands of narrow types; else `narrow` moves or refuses them."""
+
     def covers(self, opset: int) -> bool:
         """True where the opset has this meaning."""
         return self.since <= opset and (self.until is None or opset <= self.until)

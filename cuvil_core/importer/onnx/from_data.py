@@ -3,13 +3,18 @@
 Each function computes what its op says of such values, and checks in the call what the op forbids. Ranks stay fixed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DimLike, DType, product
 
 INT64 = DType.INT64
+
+
+def only_in_call(tensor: Tensor | None) -> bool:
+    """True where the tensor is given, but its elements are not known while importing."""
+    return tensor is not None and tensor.content is None and tensor.numbers() is None
 
 
 def known(dims: Sequence[DimLike]) -> Tensor:
@@ -72,6 +77,17 @@ def wrapped(context: Context, axes: Tensor, rank: int) -> Tensor:
     outside = context.reduce("sum", context.cast(context.emit("not", inside), INT64), range(axes.rank), keepdims=False)
     context.check(context.number("eq", outside, 0), f"the axes lie in {-rank} .. {rank - 1}")
     return moved
+
+
+def along_axis(context: Context, rank: int, axis: Tensor, made: Callable[[int], Tensor]) -> Tensor:
+    """The result along an axis that only a call knows: of the results along all axes, of one shape, the right one."""
+    chosen = wrapped(context, context.reshape(axis, (1,)), rank)
+    result = made(rank - 1)
+    for at in range(rank - 1):
+        other = made(at)
+        hit = context.reshape(context.number("eq", chosen, at), ())
+        result = context.emit("select", context.stretch(hit, other.shape), other, result)
+    return result
 
 
 def spread(context: Context, axes: Tensor, values: Tensor, rank: int, otherwise: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Bodies of ops that are functions: those of the model itself, and those of ONNX's own schemas."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 from onnx import AttributeProto
@@ -9,7 +9,7 @@ from onnx import AttributeProto
 from cuvil_core.errors import ModelError, SizeError
 from cuvil_core.importer.onnx.entry import Operands
 from cuvil_core.importer.onnx.node import Node
-from cuvil_core.importer.onnx.reading import MAX_NODES, versions_of
+from cuvil_core.importer.onnx.reading import MAX_NODES, NEWEST_OPSET, versions_of
 from cuvil_core.importer.onnx.scope import Functions, Key
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import DTYPES
@@ -96,7 +96,9 @@ def schema_body(node: Node, operands: Operands) -> Body | None:
     if not data:
         return None
     defaults = {name: known.default_value for name, known in schema.attributes.items() if known.default_value.type}
-    return _body(onnx.FunctionProto.FromString(data), node, {**defaults, **node.attributes})
+    body = _body(onnx.FunctionProto.FromString(data), node, {**defaults, **node.attributes})
+    # a preview's body names its own domain alone, though it is made of ops of the newest opset
+    return body if "" in body.versions else replace(body, versions={**body.versions, "": NEWEST_OPSET})
 
 
 def _newest(versions: Sequence[int], opset: int) -> int | None:

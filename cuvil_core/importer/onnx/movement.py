@@ -87,7 +87,7 @@ def _axes(context: Context, node: Node, operands: Operands, index: int = 1) -> t
 def _from_data(operands: Operands, index: int = 1) -> Tensor | None:
     """The operand at the index where it is given and only a call knows its elements."""
     given = optional(operands, index)
-    return None if given is None or given.content is not None or given.numbers() is not None else given
+    return given if from_data.only_in_call(given) else None
 
 
 def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:

@@ -1,6 +1,6 @@
 """Bytes → ModelProto, with the checks that need no translation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import onnx
@@ -46,18 +46,30 @@ def _parse(data: bytes, name: str) -> onnx.ModelProto:
 
 def _check_text(model: onnx.ModelProto) -> None:
     """Protobuf hands over names that are not UTF-8 as bytes, on which everything later would stumble."""
-    graph = model.graph
-    texts: list[object] = [entry.name for entry in (*graph.initializer, *graph.input, *graph.output)]
-    for value in graph.input:
-        texts.extend(dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    texts: list[object] = []
     for function in model.functions:
         texts.extend((function.name, function.domain, function.overload, *function.input, *function.output))
         texts.extend((*function.attribute, *(attribute.name for attribute in function.attribute_proto)))
-    for node in (*graph.node, *(node for function in model.functions for node in function.node)):
-        texts.extend((node.name, node.op_type, node.domain, *node.input, *node.output))
-        texts.extend(text for attribute in node.attribute for text in (attribute.name, attribute.ref_attr_name))
+        texts.extend(_texts_of_nodes(function.node))
+    texts.extend(_texts(model.graph))
     if not all(isinstance(text, str) for text in texts):
         raise ModelError("The model has a name that is not UTF-8; fetch or export it again.")
+
+
+def _texts(graph: onnx.GraphProto) -> Iterator[object]:
+    yield from (entry.name for entry in (*graph.initializer, *graph.input, *graph.output))
+    for value in graph.input:
+        yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    yield from _texts_of_nodes(graph.node)
+
+
+def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[object]:
+    for node in nodes:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield from (attribute.name, attribute.ref_attr_name)
+            if attribute.HasField("g"):
+                yield from _texts(attribute.g)
 
 
 def opsets(model: onnx.ModelProto) -> dict[str, int]:

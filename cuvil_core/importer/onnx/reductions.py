@@ -15,7 +15,7 @@ Reduction = Callable[[Context, Tensor, tuple[int, ...], bool], Tensor]
 def _reduction(compute: Reduction) -> Translate:
     def translate(context: Context, node: Node, operands: Operands) -> Tensor:
         x, given, keep = need(node, operands, 0), optional(operands, 1), node.flag("keepdims", True)
-        if given is None or given.numbers() is not None or given.shape[:1] == (0,):
+        if given is None or given.numbers() is not None or given.type.elements == 0:
             return compute(context, x, _axes(context, node, operands, x.rank), keep)
         moved, count, named = from_data.reduced(context, x, given)
         result = compute(context, moved, tuple(range(x.rank - count, x.rank)), False)
@@ -27,7 +27,7 @@ def _reduction(compute: Reduction) -> Translate:
 def _axes(context: Context, node: Node, operands: Operands, rank: int) -> tuple[int, ...]:
     """The axes; where none are given all, or none: then only what the node does to each element is left."""
     given = optional(operands, 1)
-    if given is not None and given.shape == (0,):
+    if given is not None and given.type.elements == 0:
         given = None
     named = context.ints(given, "the axes") if given is not None else list(node.integers("axes", ()))
     if not named:

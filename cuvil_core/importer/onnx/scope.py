@@ -1,6 +1,6 @@
-"""The names of one graph or function body, and what ops mean in it."""
+"""The names of one graph, function body or subgraph, and what ops mean in it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,6 +15,40 @@ Key: TypeAlias = tuple[str, str, str]
 Functions: TypeAlias = Mapping[Key, onnx.FunctionProto]
 
 
+Known: TypeAlias = dict[str, Tensor | None]
+
+
+class Names(Known):
+    """The names of a subgraph: its own hide those around it, and what it lacks it finds outside."""
+
+    def __init__(self, own: Known, outer: Known, capture: Callable[[Tensor], Tensor] | None = None) -> None:
+        """`capture` gives what stands inside for a tensor of the outside."""
+        super().__init__(own)
+        self._outer, self._capture = outer, capture
+        self._seen: Known = {}
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._outer
+
+    def __missing__(self, name: str) -> Tensor | None:
+        if name not in self._seen:
+            found = self._outer[name]
+            self._seen[name] = found if found is None or self._capture is None else self._capture(found)
+        return self._seen[name]
+
+    def find(self, name: str) -> Tensor | None:
+        """The tensor of that name; None where there is none."""
+        try:
+            return self[name]
+        except KeyError:
+            return None
+
+
+def owns(known: Known, name: str) -> bool:
+    """True where the name is defined here, whatever is defined around."""
+    return dict.__contains__(known, name)
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What the translation of a node may refer to."""
@@ -24,7 +58,7 @@ class Scope:
     """Domain → opset; a body has its own."""
     functions: Functions
     """The model's own functions, which every scope sees."""
-    known: dict[str, Tensor | None]
+    known: Known
     """Name → tensor; None for an optional input of a function that the caller leaves out. Grows node by node."""
     calls: tuple[Node, ...] = ()
     """The nodes whose bodies lead here, the model's own first."""

@@ -2,7 +2,7 @@
 
 from cuvil_core.importer.onnx.context import Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
-from cuvil_core.importer.onnx.from_data import INT64, scalar
+from cuvil_core.importer.onnx.from_data import INT64, counted, scalar
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.ir import Dim, DType, product
@@ -96,7 +96,69 @@ def _non_max_suppression(context: Context, node: Node, operands: Operands) -> Te
     return context.transpose(context.concat([batch, kind, box], 0), (1, 0))
 
 
+MAX_COLUMNS = 1024
+"""Rows are put in order column by column."""
+
+
+def _unique(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
+    """(the distinct rows, the first place of each, the row of each place, how often each occurs)."""
+    x, axis = need(node, operands, 0), 0
+    if node.has("axis"):
+        axis = resolve_axis(node.integer("axis"), x.rank)
+        x = context.transpose(x, [axis, *(at for at in range(x.rank) if at != axis)])
+    else:
+        x = context.reshape(x, (x.type.elements,))
+    table = context.reshape(x, (x.shape[0], product(x.shape[1:])))
+    order = _row_order(context, node, table)
+    count, line = order.shape[0], counted(context, order.shape[0])
+    new = _differs_from_former(context, table, order, line)
+    starts = places_of(context, new)
+    group = context.number("sub", context.emit("prefix_reduce", context.cast(new, INT64), kind="sum", axis=0), 1)
+    inverse = context.emit("gather", group, sort_order(context, order, False), axis=0)
+    firsts = context.emit("gather", order, starts, axis=0)
+    counts = context.emit("sub", _next_starts(context, starts, count), starts)
+    if not node.flag("sorted", True):
+        by_first = sort_order(context, firsts, False)
+        firsts, counts = (context.emit("gather", one, by_first, axis=0) for one in (firsts, counts))
+        inverse = context.emit("gather", sort_order(context, by_first, False), inverse, axis=0)
+    rows = context.emit("gather", x, firsts, axis=0)
+    back = [*range(1, axis + 1), 0, *range(axis + 1, x.rank)]
+    return context.transpose(rows, back), firsts, inverse, counts
+
+
+def _row_order(context: Context, node: Node, table: Tensor) -> Tensor:
+    """The places of the rows [count, columns] in order: stably by each column, the last one first."""
+    columns = table.shape[1].constant
+    if columns is None or columns > MAX_COLUMNS:
+        raise node.unsupported(f"rows of {table.shape[1]} elements, more than {MAX_COLUMNS}")
+    order = counted(context, table.shape[0])
+    for column in reversed(range(columns)):
+        keys = context.reshape(context.slice(table, 1, column, 1), (table.shape[0],))
+        moved = context.emit("gather", keys, order, axis=0)
+        order = context.emit("gather", order, sort_order(context, moved, False), axis=0)
+    return order
+
+
+def _differs_from_former(context: Context, table: Tensor, order: Tensor, line: Tensor) -> Tensor:
+    """For each row in order whether it begins a group of equal ones."""
+    former = context.number("max", context.number("sub", line, 1), 0)
+    here, there = (
+        context.emit("gather", table, context.emit("gather", order, at, axis=0), axis=0) for at in (line, former)
+    )
+    apart = context.reduce("max", context.cast(context.emit("ne", here, there), DType.UINT8), (1,), keepdims=False)
+    return context.emit("or", context.number("eq", line, 0), context.cast(apart, DType.BOOL))
+
+
+def _next_starts(context: Context, starts: Tensor, count: Dim) -> Tensor:
+    """Where the next group begins; after the last one the number of rows."""
+    line, last = counted(context, starts.shape[0]), context.count(starts.shape[0] - 1, INT64)
+    following = context.emit("gather", starts, context.number("add", line, 1), axis=0)
+    ends = context.stretch(context.count(count, INT64), line.shape)
+    return context.emit("select", context.binary("eq", line, last), ends, following)
+
+
 ENTRIES: tuple[Entry, ...] = (
+    Entry("Unique", _unique, since=11),
     Entry("TopK", _top_k),
     Entry("NonZero", _non_zero, since=9),
     Entry("Compress", _compress, since=9),

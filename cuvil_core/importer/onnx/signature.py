@@ -8,8 +8,8 @@ import onnx
 
 from cuvil_core.contract import InputSpec
 from cuvil_core.errors import InputError, ModelError, UnsupportedOpError
-from cuvil_core.importer.onnx.tensors import dtype_of
-from cuvil_core.ir import Dim, DType, TensorType, is_from_data
+from cuvil_core.importer.onnx.tensors import ELEMENTS, kind_of
+from cuvil_core.ir import Dim, Element, TensorType, is_from_data
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset({"max", "min"})
@@ -24,6 +24,8 @@ class Signature:
     bounds: Mapping[str, tuple[int, int]]
     rebatched: Mapping[str, int]
     """Symbol that the caller put in place of a number of the file → that number."""
+    elements: Mapping[str, Element] = field(default_factory=dict)
+    """Input → its narrow type, for those that have one."""
 
 
 @dataclass(slots=True)
@@ -58,7 +60,9 @@ def read_signature(inputs: Iterable[onnx.ValueInfoProto], specs: tuple[InputSpec
     _adopt(protos, by_name, names)
     rebatched: dict[str, int] = {}
     typed = tuple((proto.name, _type(proto, by_name.get(proto.name), names, rebatched)) for proto in protos)
-    return Signature(typed, _bounds(specs), rebatched)
+    kinds = {proto.name: ELEMENTS.get(proto.type.tensor_type.elem_type) for proto in protos}
+    elements = {name: element for name, element in kinds.items() if element is not None}
+    return Signature(typed, _bounds(specs), rebatched, elements)
 
 
 def _specs_by_name(specs: tuple[InputSpec, ...], known: list[str]) -> dict[str, InputSpec]:
@@ -107,7 +111,7 @@ def _type(proto: onnx.ValueInfoProto, spec: InputSpec | None, names: _Names, reb
     if proto.type.WhichOneof("value") != "tensor_type":
         raise UnsupportedOpError(f"{where} is not a tensor, which Cuvil does not compile; export a model of tensors.")
     tensor = proto.type.tensor_type
-    dtype: DType = dtype_of(tensor.elem_type, where)
+    dtype, _ = kind_of(tensor.elem_type, where)
     if not tensor.HasField("shape") and spec is None:
         raise UnsupportedOpError(f"{where} has no shape; declare it with names for its dimensions.")
     file_dims = list(tensor.shape.dim) if tensor.HasField("shape") else None

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuvil_core.ir import Attribute, Dim, DType, Payload, TensorType, Value
+from cuvil_core.ir import Attribute, Dim, DType, Element, Payload, TensorType, Value
 
 Content: TypeAlias = np.ndarray[Any, Any]
 """An object array of Dims."""
@@ -34,6 +34,8 @@ class Tensor:
     """Elements as dims, for integers, bools (0 and 1) and floats cast from integers."""
     recipe: Recipe | None = None
     """How the graph makes the data, where that is better than a constant."""
+    element: Element | None = None
+    """The narrow type that the bytes stand for; operands of translations that read no elements never have one."""
 
     @property
     def shape(self) -> tuple[Dim, ...]:
@@ -61,12 +63,12 @@ class Tensor:
         return Tensor.of_payload(Payload(dtype, shape, data))
 
     @staticmethod
-    def of_payload(payload: Payload, recipe: Recipe | None = None) -> "Tensor":
+    def of_payload(payload: Payload, recipe: Recipe | None = None, element: Element | None = None) -> "Tensor":
         """A constant; small ones of integers and bools have known elements."""
         type = TensorType.of(payload.dtype, list(payload.shape))
         whole = not payload.dtype.is_float and payload.elements <= MAX_CONTENT
         content = to_content([int(value) for value in payload.values()], payload.shape) if whole else None
-        return Tensor(type, payload=payload, content=content, recipe=recipe)
+        return Tensor(type, payload=payload, content=content, recipe=recipe, element=element)
 
     @staticmethod
     def of_content(dtype: DType, content: Content) -> "Tensor":

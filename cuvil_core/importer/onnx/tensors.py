@@ -8,7 +8,8 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
-from cuvil_core.ir import DType, Payload
+from cuvil_core.importer.onnx.tensor import Tensor
+from cuvil_core.ir import DType, Element, Payload
 
 DTYPES: dict[int, DType] = {
     TensorProto.BOOL: DType.BOOL,
@@ -25,6 +26,18 @@ DTYPES: dict[int, DType] = {
     TensorProto.FLOAT: DType.FLOAT32,
     TensorProto.DOUBLE: DType.FLOAT64,
 }
+ELEMENTS: dict[int, Element] = {
+    TensorProto.FLOAT8E4M3FN: Element.FLOAT8_E4M3FN,
+    TensorProto.FLOAT8E4M3FNUZ: Element.FLOAT8_E4M3FNUZ,
+    TensorProto.FLOAT8E5M2: Element.FLOAT8_E5M2,
+    TensorProto.FLOAT8E5M2FNUZ: Element.FLOAT8_E5M2FNUZ,
+    TensorProto.FLOAT8E8M0: Element.FLOAT8_E8M0,
+    TensorProto.FLOAT4E2M1: Element.FLOAT4_E2M1,
+    TensorProto.INT4: Element.INT4,
+    TensorProto.UINT4: Element.UINT4,
+    TensorProto.INT2: Element.INT2,
+    TensorProto.UINT2: Element.UINT2,
+}
 MAX_PAYLOAD_BYTES = 1 << 33
 
 
@@ -40,15 +53,61 @@ def dtype_of(code: int, where: str) -> DType:
     return dtype
 
 
-def payload_of_proto(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Payload:
-    """The tensor's data; ModelError where its size and shape do not agree."""
-    dtype = dtype_of(tensor.data_type, where)
+def kind_of(code: int, where: str) -> tuple[DType, Element | None]:
+    """The dtype in a graph of an ONNX element type code, and the narrow type that it stands for."""
+    element = ELEMENTS.get(code)
+    return (dtype_of(code, where), None) if element is None else (element.storage, element)
+
+
+def tensor_of_proto(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Tensor:
+    """The tensor's data with its narrow type, one element a byte."""
+    element = ELEMENTS.get(tensor.data_type)
+    if element is None:
+        return Tensor.of_payload(payload_of_proto(tensor, folder, where))
+    shape = _checked_shape(tensor, 1, where)
+    count = math.prod(shape)
+    packed = -(-count * element.bits // 8)
+    if tensor.data_location == TensorProto.EXTERNAL:
+        data = _external(tensor, folder, packed, where)
+    elif tensor.HasField("raw_data"):
+        data = bytes(tensor.raw_data)
+    else:
+        data = bytes(one & 0xFF for one in tensor.int32_data)
+    if len(data) != packed:
+        raise ModelError(
+            f"{where} of type {element}{list(shape)} holds {len(data)} bytes instead of {packed}; "
+            "fetch or export the model again."
+        )
+    return Tensor.of_payload(Payload(element.storage, shape, _unpacked(data, count, element)), element=element)
+
+
+def _unpacked(data: bytes, count: int, element: Element) -> bytes:
+    """One element a byte, the low bits first; signed ones keep their sign."""
+    parts = 8 // element.bits
+    shifts = np.arange(parts, dtype=np.uint8) * np.uint8(element.bits)
+    codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts) & np.uint8((1 << element.bits) - 1)
+    codes = codes.ravel()[:count]
+    if element.storage is DType.INT8:
+        sign = np.uint8(1 << (element.bits - 1))
+        codes = (codes ^ sign) - sign
+    return codes.tobytes()
+
+
+def _checked_shape(tensor: onnx.TensorProto, itemsize: int, where: str) -> tuple[int, ...]:
     shape = tuple(tensor.dims)
     if any(extent < 0 for extent in shape):
         raise ModelError(f"{where} has a negative extent in {list(shape)}; export the model again.")
-    size = math.prod(shape) * dtype.itemsize
+    size = math.prod(shape) * itemsize
     if size > MAX_PAYLOAD_BYTES:
         raise SizeError(f"{where} of shape {list(shape)} takes {size} bytes, more than {MAX_PAYLOAD_BYTES}.")
+    return shape
+
+
+def payload_of_proto(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Payload:
+    """The tensor's data; ModelError where its size and shape do not agree."""
+    dtype = dtype_of(tensor.data_type, where)
+    shape = _checked_shape(tensor, dtype.itemsize, where)
+    size = math.prod(shape) * dtype.itemsize
     if tensor.data_location == TensorProto.EXTERNAL:
         return _checked(dtype, shape, _external(tensor, folder, size, where), where)
     if tensor.HasField("raw_data"):

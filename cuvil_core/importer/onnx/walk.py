@@ -7,11 +7,12 @@ from cuvil_core.errors import CuvilError, InternalError, ModelError, SizeError, 
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands
 from cuvil_core.importer.onnx.functions import MAX_CALLS, Body, has_body, own_body, schema_body
+from cuvil_core.importer.onnx.narrow import translate
 from cuvil_core.importer.onnx.node import Node, read_node, unknown_op
 from cuvil_core.importer.onnx.old_opsets import upgraded
 from cuvil_core.importer.onnx.reading import MAX_NODES
 from cuvil_core.importer.onnx.schema import check_types
-from cuvil_core.importer.onnx.scope import Scope
+from cuvil_core.importer.onnx.scope import Scope, owns
 from cuvil_core.importer.onnx.table import entry_for
 from cuvil_core.importer.onnx.tensor import Tensor
 
@@ -70,8 +71,7 @@ def _by_entry(context: Context, scope: Scope, node: Node, operands: Operands, en
     """By the table; a form that it refuses by the body of the schema. What was begun before is taken back."""
     mark = context.builder.mark()
     try:
-        results = entry.translate(context, node, operands)
-        return results if isinstance(results, tuple) else (results,)
+        return translate(entry, context, node, operands)
     except UnsupportedOpError as refusal:
         body = schema_body(node, operands)
         if body is None:
@@ -106,7 +106,7 @@ def _nodes(scope: Scope, body: Body, call: Node) -> Iterable[Node]:
 def _define(node: Node, scope: Scope, results: Results) -> None:
     for at, name in enumerate(node.outputs):
         found = results[at] if at < len(results) else None
-        if name and name in scope.known:
+        if name and owns(scope.known, name):
             raise node.broken(f"its output {name!r} is defined twice")
         if name and found is None:
             raise node.unsupported(f"its output {at}")

@@ -10,11 +10,12 @@ import pytest
 
 from compiled_kernels import Array, Compiled, compile_kernels, targets
 from cuvil_core.ir import DType
-from cuvil_core.kernel_ir import Binary, Cast, Expr, Fma, Index, Literal, Select, Unary
+from cuvil_core.kernel_ir import Binary, Bitcast, Cast, Expr, Fma, Index, Literal, Select, Unary
 from cuvil_core.kernel_ir.expressions import (
     BINARY_COMPARE,
     BINARY_LOGIC,
     BINARY_NUMBER,
+    BINARY_SHIFT,
     UNARY_FLOAT,
     UNARY_NUMBER,
     UNARY_TEST,
@@ -28,7 +29,9 @@ INTEGERS = [DType.INT8, DType.UINT8, DType.INT32, DType.INT64, DType.UINT64]
 """Both signs, narrow and wide; conversions meet all the others too."""
 FLOATS = [DType.FLOAT16, DType.FLOAT32, DType.FLOAT64]
 NUMBERS = [*INTEGERS, *FLOATS]
-LIBRARY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos"))
+LIBRARY = frozenset(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos")) | frozenset(
+    ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
+)
 SIZE = 501
 
 
@@ -47,6 +50,11 @@ def binary(name: str, dtype: DType) -> Case:
 def conversion(source: DType, target: DType) -> Case:
     """y = cast(x)."""
     return elementwise(f"c_{source}_{target}", Cast(load("x", HERE, source), target), target, {"x": source})
+
+
+def reread(source: DType, target: DType) -> Case:
+    """y = the bits of x as another dtype."""
+    return elementwise(f"r_{source}_{target}", Bitcast(load("x", HERE, source), target), target, {"x": source})
 
 
 def chosen(dtype: DType) -> Case:
@@ -77,12 +85,16 @@ def arithmetic() -> list[Case]:
 def comparisons() -> list[Case]:
     """Truth values of two operands."""
     cases = [binary(name, d) for name in sorted(BINARY_COMPARE) for d in (*NUMBERS, DType.BOOL)]
-    return cases + [binary(name, d) for name in sorted(BINARY_LOGIC) for d in (*INTEGERS, DType.BOOL)]
+    cases += [binary(name, d) for name in sorted(BINARY_LOGIC) for d in (*INTEGERS, DType.BOOL)]
+    unsigned = [dtype for dtype in DType if dtype.is_integer and not dtype.is_signed]
+    return cases + [binary(name, dtype) for name in sorted(BINARY_SHIFT) for dtype in unsigned]
 
 
 def conversions() -> list[Case]:
     """Every type to every other."""
-    return [conversion(a, b) for a in DType for b in DType if a is not b]
+    cases = [conversion(a, b) for a in DType for b in DType if a is not b]
+    wide = [dtype for dtype in DType if dtype is not DType.BOOL]
+    return cases + [reread(a, b) for a in wide for b in wide if a is not b and a.itemsize == b.itemsize]
 
 
 GROUPS = {group.__name__: group for group in (unaries, arithmetic, comparisons, conversions)}

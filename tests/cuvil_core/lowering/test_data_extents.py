@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from graph_checks import Maker, assert_same, interpreted, module_of, variants
 pytestmark = pytest.mark.timeout(600)
 """C compilers take their time on a busy machine."""
 LEVELS = [0, 2]
+Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
 
 def _stretched() -> Graph:
@@ -38,7 +40,7 @@ def test_shapes_follow_the_data(level: int, tmp_path: Path) -> None:
     graph, _ = passes.run(_stretched(), level)
     modules = [module_of(graph, variant, tmp_path) for variant in variants()]
     for n in ([2, 3], [1, 1], [0, 4], [33, 17], [3, 0]):
-        inputs = {"x": np.linspace(-1, 0.5, 19).astype(np.float32), "n": np.array(n, np.int64)}
+        inputs: Arrays = {"x": np.linspace(-1, 0.5, 19).astype(np.float32), "n": np.array(n, np.int64)}
         wanted = reference.run(graph, inputs)
         assert wanted["out0"].shape == (*n, 19)
         assert_same(interpreted(graph, inputs), wanted)
@@ -50,12 +52,12 @@ def test_shapes_follow_the_data(level: int, tmp_path: Path) -> None:
 def test_negative_extents_are_refused(level: int, tmp_path: Path) -> None:
     """A negative extent is an error of the input with a sentence, in all three."""
     graph, _ = passes.run(_stretched(), level)
-    inputs = {"x": np.ones(3, np.float32), "n": np.array([2, -1], np.int64)}
+    inputs: Arrays = {"x": np.ones(3, np.float32), "n": np.array([2, -1], np.int64)}
     module = module_of(graph, variants()[-1], tmp_path)
     for run in (reference.run, interpreted):
-        with pytest.raises(InputError, match="extent of .* -1"):
+        with pytest.raises(InputError, match=r"extent of .* -1"):
             run(graph, inputs)
-    with pytest.raises(InputError, match="that the extent _2 of .* is not negative"):
+    with pytest.raises(InputError, match=r"that the extent _2 of .* is not negative"):
         module.run(inputs)
 
 
@@ -74,7 +76,7 @@ def test_guards_wait_for_their_extents(tmp_path: Path) -> None:
     assert_same(module.run(right), reference.run(graph, right))
     for wrong in ({**right, "n": np.array(5)}, {**right, "x": np.ones(6, np.float32)}):
         for run in (lambda given: reference.run(graph, given), lambda given: interpreted(graph, given), module.run):
-            with pytest.raises(InputError, match="<= N|== 4"):
+            with pytest.raises(InputError, match=r"<= N|== 4"):
                 run(wrong)
 
 

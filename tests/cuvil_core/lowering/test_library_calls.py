@@ -1,6 +1,7 @@
 """Functions of the support library: reference, interpreter and code agree on random, equal and odd elements."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def _sorted_both_ways() -> Graph:
     return make.done(*outputs)
 
 
-def _numbers(random: np.random.Generator, dtype: DType, shape: tuple[int, int]) -> np.ndarray:
+def _numbers(random: np.random.Generator, dtype: DType, shape: tuple[int, int]) -> np.ndarray[Any, np.dtype[Any]]:
     """Few distinct numbers, so that equals occur; for floats infinities, zeros of both signs and NaN too."""
     numbers = random.integers(0, 9, shape).astype(dtype.value)
     if dtype.is_signed:
@@ -94,7 +95,7 @@ def test_overlapping_boxes_are_suppressed(centered: bool, tmp_path: Path) -> Non
     modules = [module_of(graph, variant, tmp_path) for variant in variants()]
     random = np.random.default_rng(2)
     for most, overlap, least in ((3, 0.3, 0.2), (100, 0.0, -1.0), (0, 0.5, 0.0), (-1, 0.5, 0.0), (5, 1.0, 0.9)):
-        inputs = {
+        inputs: dict[str, np.ndarray[Any, np.dtype[Any]]] = {
             "boxes": random.uniform(-1, 2, (2, 20, 4)).astype(np.float32),
             "scores": np.round(random.uniform(size=(2, 3, 20)), 1).astype(np.float32),
             "most": np.array(most, np.int64),

@@ -21,8 +21,9 @@ BINDINGS = ({"N": 1, "H": 7}, {"N": 3, "H": 18})
 
 
 def test_every_primitive_has_a_lowering() -> None:
-    """No op of the table lacks an entry: it is an expression, a root, a chain, a constant or a region."""
-    assert set(OPS) == set(EXPRESSIONS) | ROOTS | set(SERIAL) | {"constant", "region"}
+    """No op of the table lacks an entry: expression, root, chain, constant, call, region or control flow."""
+    apart = {"constant", "region", "if", "loop", "sort_order", "positions", "suppress"}
+    assert set(OPS) == set(EXPRESSIONS) | ROOTS | set(SERIAL) | apart
 
 
 def test_every_strategy_has_a_builder() -> None:
@@ -41,6 +42,32 @@ def test_unary_floats(tmp_path: Path) -> None:
     results += [make.op(name, positive) for name in ("log", "sqrt", "reciprocal")]
     results += [make.op("isnan", odd), make.op("isinf", odd), make.op("not", make.op("isinf", odd))]
     check(make.done(*results), BINDINGS, tmp_path)
+
+
+def test_angles_and_hyperbolic_functions(tmp_path: Path) -> None:
+    """Tangents and inverse functions agree with NumPy, inside of their domain and outside."""
+    make = Maker()
+    x = make.input("x", "N", 5, "H")
+    names = ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
+    check(make.done(*(make.op(name, x) for name in names)), BINDINGS, tmp_path, rtol=4e-6)
+
+
+@pytest.mark.parametrize("dtype", [DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64], ids=str)
+def test_bits(dtype: DType, tmp_path: Path) -> None:
+    """Logic, shifts by counts below and beyond the width, and bits read as another type."""
+    make = Maker()
+    x, y = make.input("x", "N", "H", dtype=dtype), make.input("y", "N", "H", dtype=dtype)
+    counts = make.op("mul", y, make.filled(dtype.itemsize * 2, y))
+    spread = make.op("mul", x, make.filled((1 << 8 * dtype.itemsize) // 3, x))
+    results = [make.op(name, spread, y) for name in ("bit_and", "bit_or", "bit_xor")]
+    results += [make.op(name, spread, counts) for name in ("shift_left", "shift_right")]
+    results.append(make.op("bit_not", x))
+    results += [make.op("bitcast", spread, dtype=to) for to in DType if _may_be_reread(dtype, to)]
+    check(make.done(*results), BINDINGS, tmp_path)
+
+
+def _may_be_reread(source: DType, target: DType) -> bool:
+    return target.itemsize == source.itemsize and target not in (DType.BOOL, DType.BFLOAT16)
 
 
 def test_binary_floats(tmp_path: Path) -> None:
@@ -210,6 +237,21 @@ def test_convolutions(case: str, tmp_path: Path) -> None:
         y = make.conv(source, **attributes)
         results.append(make.op("sigmoid", make.op("add", y, make.per_channel(bias, y))))
     check(make.done(*results), BINDINGS, tmp_path)
+
+
+@pytest.mark.parametrize("case", ["few input channels", "part-filled blocks", "pointwise", "depthwise", "odd groups"])
+def test_convolutions_of_integers(case: str, tmp_path: Path) -> None:
+    """Sums of int32 products are exact and wrap, whatever the layout."""
+    channels, given = CONVOLUTIONS[case]
+    make = Maker()
+    x = make.input("x", "N", channels, "H", 9, dtype=DType.INT32)
+    window = given.get("window", (3, 3))
+    shape = (given["outputs"], channels // given.get("groups", 1), *window)
+    weights = make.random.integers(-(1 << 31), 1 << 31, shape)
+    attributes = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), "base_dilations": (1, 1), "groups": 1}
+    attributes |= {key: value for key, value in given.items() if key in attributes}
+    y = make.op("conv", x, make.numbers(weights, DType.INT32), **attributes)
+    check(make.done(make.op("max", y, make.filled(-5, y))), BINDINGS, tmp_path)
 
 
 def test_convolutions_of_other_ranks(tmp_path: Path) -> None:

@@ -54,6 +54,24 @@ CASES: dict[str, tuple[Array, Array]] = {
         np.array([0, -1, 1, 1, 0, 0], np.int64),
     ),
     "cast to bool is unequal to zero": (_apply("cast", _f(0, -2), dtype=DType.BOOL), np.array([False, True])),
+    "a shift by the width or more gives 0": (
+        _apply("shift_left", *(np.array(n, np.uint8) for n in ([129, 255, 255, 255], [1, 7, 8, 255]))),
+        np.array([2, 128, 0, 0], np.uint8),
+    ),
+    "a right shift by the width or more gives 0": (
+        _apply("shift_right", *(np.array(n, np.uint64) for n in ([2**64 - 1] * 3, [63, 64, 2**63]))),
+        np.array([1, 0, 0], np.uint64),
+    ),
+    "bitcast keeps the bits": (
+        _apply("bitcast", _f(1, -0.0, INF), dtype=DType.UINT32),
+        np.array([0x3F800000, 0x80000000, 0x7F800000], np.uint32),
+    ),
+    "bit_not turns every bit": (_apply("bit_not", _i(0, -1, 5)), _i(-1, 0, -6)),
+    "inverse functions give NaN outside of their domain": (
+        np.array([_apply(name, _f(x))[0] for name, x in (("asin", 1.5), ("acos", -2), ("acosh", 0.5), ("atanh", 2))]),
+        _f(NAN, NAN, NAN, NAN),
+    ),
+    "the ends of the inverse hyperbolic tangent are infinite": (_apply("atanh", _f(-1, 1)), _f(-INF, INF)),
     "gather clamps its indices": (_apply("gather", _f(1, 2, 3), _i(-5, 1, 9), axis=0), _f(1, 2, 3)),
     "arg_reduce can prefer the last": (
         _apply("arg_reduce", _f(1, 3, 3, 0), kind="max", axis=0, select_last=True),

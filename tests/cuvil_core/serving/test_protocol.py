@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cuvil_core.contract import TensorSpec
-from cuvil_core.errors import InputError
+from cuvil_core.errors import InputError, TargetError
 from cuvil_core.serving import protocol
 
 
@@ -174,3 +174,10 @@ def test_metadata_hides_symbols() -> None:
     spec = (TensorSpec("x", "float32", ("N", 3)),)
     assert protocol.metadata("m", "v", spec, ())["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}]
     assert protocol.config("m", spec, ())["input"] == [{"name": "x", "data_type": "TYPE_FP32", "dims": [-1, 3]}]
+
+
+def test_types_without_a_word_are_refused() -> None:
+    """A model that takes int4 is refused when it is admitted, not in the first request."""
+    protocol.check_types([TensorSpec("x", "float32", (2,))])
+    with pytest.raises(TargetError, match="'w' is int4, which cannot be served"):
+        protocol.check_types([TensorSpec("x", "float32", (2,)), TensorSpec("w", "int4", (2,))])

@@ -31,12 +31,25 @@ EXACT: dict[str, Callable[[Array], Array]] = {
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "sin": np.sin,
     "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
 }
-BOUNDS = {"exp": 1.1, "log": 1.5, "tanh": 2.0, "sigmoid": 2.5, "erf": 2.0, "sin": 1.6, "cos": 1.6, "pow": 0.51}
-"""Units in the last place, as cuvil_math.h and cuvil_pow.h state them."""
+BOUNDS = {"exp": 1.1, "log": 1.5, "tanh": 2.0, "sigmoid": 2.5, "erf": 2.0, "sin": 1.6, "cos": 1.6, "pow": 0.51} | {
+    name: 0.51 for name in ("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")
+}
+BOUNDS["tan"] = 0.6
+"""Units in the last place, as cuvil_math.h, cuvil_pow.h and cuvil_trig.h state them."""
 RANGES = {"all floats": None, "wide": (-104.0, 89.0), "near zero": (-1.5, 1.5), "positive": (0.0, 3.0)}
 SPECIAL = (0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 1e-45, -1e-45, 1e-38, 3e38, -3e38, 88.7228, 88.73,
-           -103.9, -104.1, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0)  # fmt: skip
+           -103.9, -104.1, 89.4, 89.42, 1e-4, -1e-3, 1.0000001,
+           0.9999999, -0.9999999, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0)  # fmt: skip
 
 
 def cases() -> list[Case]:
