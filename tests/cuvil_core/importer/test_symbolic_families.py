@@ -160,6 +160,9 @@ CASES: dict[str, Case] = {
     "a spectrum": Case(
         "DFT", {"x": (("N", "M", 6, 1), F32)}, {"onesided": 1}, {"a": np.int64(2)}, "x _ a", compiled=True
     ),
+    "a spectrum in two steps": Case(
+        "DFT", {"x": (("N", 12, "M", 2), F32)}, {"inverse": 1, "axis": 1}, opset=17, compiled=True
+    ),
     "a spectrum of symbolic length": Case("DFT", {"x": (("N", "M", 2), F32)}, {"inverse": 1}, compiled=True),
     "framed spectra": Case(
         "STFT",
