@@ -24,8 +24,8 @@ def working(dtype: DType) -> DType:
 def transformed(context: Context, node: Node, x: Tensor, axis: int, points: Dim, bins: Dim, sign: float) -> Tensor:
     """sum over n of x[n]·exp(sign·2·pi·i·n·k/points) for k below `bins`; parts (real, imaginary) on the last axis.
 
-    x is of a working dtype. Where the number of points has factors, a complex signal goes by two short transforms with a
-    turn of each element between them. A real one goes by one matrix, whose zeros are true, while that is small enough.
+    x is of a working dtype. Where the number of points has factors, a complex signal goes by two short transforms with
+    a turn of each element between them. A real one goes by one matrix, whose zeros are true, while that is small.
     """
     parts, count = x.shape[-1].constant or 1, points.constant
     factor = 1 if count is None else _middle_factor(count)
