@@ -44,11 +44,12 @@ def lower_loop(world: World, op: Op, choice: Choice, lower_ops: LowerOps) -> Non
     following = [world.temporary(value.dtype, value.shape) for value in finals]
     captured = [_argument(world, value) for value in op.operands[steering + carried :]]
     stacks = [world.place(value) for value in rows]
-    if turns and (turns[0].least or 0) < 1:
+    if conditional or (turns and (turns[0].least or 0) < 1):
         for stack in stacks:
             _clear(world, stack)
     counter = world.temporary(DType.INT64, ())
-    inner = world.inside(block, decisions, [counter, *current, *captured], [*condition, *following])
+    unchanging = dict(zip(block.inputs[1 + carried :], op.operands[steering + carried :], strict=True))
+    inner = world.inside(block, decisions, [counter, *current, *captured], [*condition, *following], unchanging)
     lower_ops(inner)
     for value, stack in zip(block.outputs[conditional + carried :], stacks, strict=True):
         _store_row(inner, value, stack, counter)
@@ -87,7 +88,7 @@ def _store_row(world: World, value: Value, stack: Placement, counter: Placement)
 
 
 def _clear(world: World, stack: Placement) -> None:
-    """Zeros in a stack that may get no row: it has no element then, but a program may not read what nothing writes."""
+    """Zeros in a stack that may get fewer rows than it has, or none: a program may not read what nothing writes."""
     axes = axes_of(stack)
     if axes.is_empty:
         return

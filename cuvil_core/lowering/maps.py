@@ -59,6 +59,8 @@ def copied(world: World, value: Value, layout: Layout, body: Body) -> Placement:
     place = body.placement(outer)
     if place is not None and serves(place, layout):
         return place
+    if (early := world.before(outer)) is not None:
+        return copied(early[0], early[1], layout, Body(early[0], None))
     key = (outer, layout)
     if key not in world.copies:
         target = world.temporary(outer.dtype, outer.shape, layout)

@@ -44,6 +44,8 @@ class Packing:
 def pack(world: World, value: Value, packing: Packing, body: Body) -> Placement:
     """The packed operand: a weight when the value is a constant, else written by a Map in this call."""
     outer = body.outer(value)
+    if (early := world.before(outer)) is not None:
+        return pack(early[0], early[1], packing, Body(early[0], None))
     payload = None
     if body.placement(outer) is None and body.maker(outer).name == "constant":
         payload = body.maker(outer).payload()

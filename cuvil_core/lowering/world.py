@@ -1,6 +1,6 @@
 """The program in the making: buffers, kernels, launches, and where each value lies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import count
@@ -39,17 +39,25 @@ class World:
         self._targets: tuple[Placement, ...] | None = None
         """Inside a block: where its outputs lie."""
         self._claimed: set[int] = set()
+        self._unchanging: dict[Value, Value] = {}
+        self._outside = self
         for position, value in enumerate(graph.inputs):
             size = self.equalities.canonical(value.type.elements)
             buffer = self._add(Role.INPUT, value.dtype, size, position)
             self._placements[value] = Placement.whole(buffer.name, value.dtype, value.shape, PLAIN)
 
     def inside(
-        self, block: Block, decisions: Decisions, arguments: Sequence[Placement], targets: Sequence[Placement]
+        self,
+        block: Block,
+        decisions: Decisions,
+        arguments: Sequence[Placement],
+        targets: Sequence[Placement],
+        unchanging: Mapping[Value, Value] | None = None,
     ) -> "World":
         """The world of a block: statements and values of its own, in the same program.
 
         Its arguments lie where they lie outside; its first outputs go to the targets, the others stay where they are.
+        `unchanging`: argument → value of the outside that it is in every run.
         """
         graph = self.graph.inner(block)
         world = copy(self)
@@ -58,7 +66,13 @@ class World:
         world._producers = graph.producers()
         world._placements = dict(zip(block.inputs, arguments, strict=True))
         world._targets, world._claimed = tuple(targets), set()
+        world._unchanging, world._outside = dict(unchanging or {}), self
         return world
+
+    def before(self, value: Value) -> "tuple[World, Value] | None":
+        """Where to prepare a value once, before the turns of a loop, and which value it is there; None within them."""
+        outer = self._unchanging.get(value)
+        return None if outer is None else self._outside.before(outer) or (self._outside, outer)
 
     def put(self, value: Value, place: Placement) -> None:
         """Say where a value lies that no kernel of its own makes."""

@@ -40,7 +40,7 @@ def _loop(operands: Types, attributes: Attributes, blocks: tuple[Block, ...]) ->
         require(outputs[0] == TensorType(DType.BOOL, ()), "the body must yield its condition first")
     start, following = operands[steering : steering + carried], outputs[conditional : conditional + carried]
     rows = outputs[conditional + carried :]
-    require(not rows or (bool(turns) and not conditional), "rows are stacked only where the turns are known")
+    require(not rows or bool(turns), "rows are stacked only where the most turns are an extent")
     stacked = (TensorType(row.dtype, (*turns, *row.shape)) for row in rows)
     return (*(_common(a, b) for a, b in zip(start, following, strict=True)), *stacked)
 

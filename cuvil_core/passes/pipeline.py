@@ -12,10 +12,12 @@ from cuvil_core.passes.fold_scales import FoldScales
 from cuvil_core.passes.fuse_contractions import FuseContractions
 from cuvil_core.passes.fuse_elementwise import FuseElementwise
 from cuvil_core.passes.fuse_reductions import FuseReductions
+from cuvil_core.passes.inline_control import InlineControl
 from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import Pass, Property, holds
 from cuvil_core.passes.prove_indices import ProveIndices
+from cuvil_core.passes.prune_control import PruneControl
 from cuvil_core.passes.remove_dead import RemoveDead
 from cuvil_core.passes.require_extents import RequireExtents
 from cuvil_core.passes.settle_extents import SettleExtents
@@ -32,6 +34,8 @@ _SIMPLE: tuple[Pass, ...] = (
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),
+    InlineControl(),
+    PruneControl(),
     SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),
@@ -52,6 +56,8 @@ _FUSING: tuple[Pass, ...] = (
     RemoveDead(),
     Canonicalize(),
     FoldConstants(),
+    InlineControl(),
+    PruneControl(),
     SinkConstants(),
     MergeCommon(),
     SimplifyMovement(),

@@ -42,10 +42,11 @@ def _loop(op: Op, symbols: Symbols, operands: list[Array], run: RunBlock) -> tup
 
 
 def _stacked(shape: tuple[Dim, ...], dtype: "np.dtype[np.generic]", rows: list[Array], symbols: Symbols) -> Array:
-    """The rows on a first axis of their own; without any, empty."""
-    if rows:
-        return np.stack(rows)
-    return np.zeros([0 if at == 0 else extent.evaluate(symbols) for at, extent in enumerate(shape)], dtype)
+    """The rows on a first axis of their own; zeros for turns that did not come."""
+    found = np.zeros([max(0, extent.evaluate(symbols)) for extent in shape], dtype)
+    for turn, row in enumerate(rows):
+        found[turn] = row
+    return found
 
 
 CONTROL: dict[str, Callable[[Op, Symbols, list[Array], RunBlock], tuple[Array, ...]]] = {"if": _if, "loop": _loop}

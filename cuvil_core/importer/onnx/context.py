@@ -52,8 +52,7 @@ class Context:
         self.provenance: Provenance = UNKNOWN
         self.scope: Scope | None = None
         """The names that the node at work sees."""
-        self.inlined = 0
-        """Nodes of function bodies so far."""
+        self._tally = [0]
         self.in_block = False
         """True for what control flow runs: extents that it computes would differ from turn to turn."""
         self.walk, self.folder = walk, folder
@@ -62,8 +61,17 @@ class Context:
     def inner(self) -> "Context":
         """A context for a block of the node at work."""
         inner = Context(self.builder.inner(), self.rebatched, self.walk, self.folder)
-        inner.provenance, inner.inlined, inner.in_block = self.provenance, self.inlined, True
+        inner.provenance, inner._tally, inner.in_block = self.provenance, self._tally, True
         return inner
+
+    @property
+    def inlined(self) -> int:
+        """Nodes of function bodies and subgraphs so far, in all blocks together."""
+        return self._tally[0]
+
+    @inlined.setter
+    def inlined(self, count: int) -> None:
+        self._tally[0] = count
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
         """One primitive with one result: an op of the graph, unless the result is known while importing."""
@@ -80,6 +88,8 @@ class Context:
         """The tensor as a value of the graph, made when it is first needed."""
         if tensor.value is not None:
             return tensor.value
+        if tensor.items is not None:
+            raise UnsupportedOpError("it hands on a sequence where only a call knows which; make it tensors")
         if tensor.recipe is not None:
             return self.value(self._computed(tensor.recipe.name, tensor.recipe.operands, tensor.recipe.attributes))
         if tensor.payload is not None:

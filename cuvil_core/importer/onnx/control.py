@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Sequence
 
-from cuvil_core.errors import UnsupportedOpError
+from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.blocks import Body, MakeTurn, Turn, emit_if, emit_loop
 from cuvil_core.importer.onnx.context import Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.subgraphs import Subgraph, read_subgraph
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
-from cuvil_core.ir import Dim, DType, dim_max
+from cuvil_core.ir import Dim, DType, Payload, dim_max
 from cuvil_core.ops.control import FOREVER
 
 MAX_UNROLLED = 256
 """Turns of a loop that are written out one by one."""
 MAX_UNROLLED_NODES = 4096
-"""Nodes that all these turns may come to."""
+"""Nodes that all these turns may come to, with what they hold."""
 
 
 def _if(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
@@ -26,7 +26,42 @@ def _if(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
         side = read_subgraph(context, node, keys[0 if known else 1], 0)
         return tuple(side.translate(context, ()))
     sides = [read_subgraph(context, node, key, 0) for key in keys]
-    return tuple(emit_if(context, condition, [_side(side) for side in sides]))
+    mark = context.builder.mark()
+    try:
+        return tuple(emit_if(context, condition, [_side(side) for side in sides]))
+    except UnsupportedOpError:
+        raise
+    except ModelError as fault:
+        context.builder.back_to(mark)
+        return _only_side(context, condition, sides, fault)
+
+
+def _only_side(context: Context, condition: Tensor, sides: Sequence[Subgraph], fault: ModelError) -> tuple[Tensor, ...]:
+    """The side that can run at these extents; a call whose condition is the other one ends there.
+
+    A model for several rates or sizes has a branch for each, and only one of them fits the shapes of a call.
+    """
+    faults = [_fault(context, side) for side in sides]
+    if all(faults) or not any(faults):
+        raise fault
+    taken = faults[0] is None
+    flag = condition if taken else context.emit("not", condition)
+    context.check(flag, f"the condition is {taken}, as the other branch cannot run at these shapes,")
+    return tuple(sides[0 if taken else 1].translate(context, ()))
+
+
+def _fault(context: Context, side: Subgraph) -> ModelError | None:
+    """Why a side cannot run at the extents at hand; None where it can."""
+    mark = context.builder.mark()
+    try:
+        side.translate(Body(context).context, ())
+    except UnsupportedOpError:
+        raise
+    except ModelError as fault:
+        return fault
+    finally:
+        context.builder.back_to(mark)
+    return None
 
 
 def _side(side: Subgraph) -> Callable[[Body], list[Tensor]]:
@@ -49,14 +84,39 @@ def _loop(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...
         turns, condition = _counted_turns(context, limit, condition), None
     mark = context.builder.mark()
     try:
-        finals, rows = emit_loop(context, turns, initial, _turn_of(body, len(initial)), condition)
+        finals, rows = _rolled(context, node, body, initial, turns, condition)
     except UnsupportedOpError:
         count = turns.constant if isinstance(turns, Dim) and condition is None else None
-        if count is None or count > MAX_UNROLLED or count * len(body.nodes) > MAX_UNROLLED_NODES:
+        if count is None or count > MAX_UNROLLED:
             raise
         context.builder.back_to(mark)
         finals, rows = _unrolled(context, node, body, initial, count)
     return (*finals, *rows)
+
+
+def _rolled(
+    context: Context, node: Node, body: Subgraph, initial: list[Tensor], turns: Dim | Tensor, condition: Tensor | None
+) -> tuple[list[Tensor], list[Tensor]]:
+    """As a loop. Rows need room for the most turns; where a condition may end it sooner, turns are counted along."""
+    stacks = len(body.outputs) > len(initial) + 1
+    if stacks and turns == FOREVER:
+        raise node.unsupported("rows without a limit of turns")
+    if stacks and isinstance(turns, Tensor):
+        turns = _counted_turns(context, turns, None)
+    ended = [False]
+
+    def make(block: Body, counter: Tensor, state: list[Tensor]) -> Turn:
+        turn = _turn_of(body, len(initial))(block, counter, state[: len(initial)])
+        ended[0] = condition is not None or turn.goes_on is not None
+        done = [block.context.number("add", counter, 1)] if stacks else []
+        return Turn([*turn.state, *done], turn.rows, turn.goes_on)
+
+    counted = [Tensor.of_payload(Payload.scalar(DType.INT64, 0))] if stacks else []
+    finals, rows = emit_loop(context, turns, [*initial, *counted], make, condition)
+    if stacks and ended[0]:
+        count = context.extent(finals[-1])
+        rows = [context.slice(row, 0, 0, count) for row in rows]
+    return finals[: len(initial)], rows
 
 
 def _counted_turns(context: Context, limit: Tensor, condition: Tensor | None) -> Dim:
@@ -90,7 +150,10 @@ def _unrolled(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Turn by turn, while each tells at once whether another follows."""
     state, columns = initial, [list[Tensor]() for _ in body.outputs[len(initial) + 1 :]]
+    before = context.inlined
     for turn in range(count):
+        if context.inlined - before > MAX_UNROLLED_NODES:
+            raise SizeError(f"{node} unrolls to more than {MAX_UNROLLED_NODES} nodes; give its values one shape.")
         number = Tensor.of_content(DType.INT64, to_content([turn], ()))
         goes_on, *values = body.translate(context, [number, _truth(True), *state])
         state = values[: len(initial)]

@@ -20,7 +20,7 @@ def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
     x, mode = need(node, operands, 0), node.text("mode", "constant")
     if mode != "constant" and mode not in _BORDERS:
         raise node.broken(f"there is no mode {mode!r}")
-    if node.opset >= 11 and any(from_data.only_in_call(optional(operands, at)) for at in (1, 3)):
+    if node.opset >= 11 and any(_comes_late(operands, at) for at in (1, 3)):
         return _pad_by_data(context, node, operands, x, mode)
     low, high = _widths(context, node, operands, x.rank)
     x = _cut(context, x, low, high)
@@ -30,6 +30,12 @@ def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
         if low[axis] != 0 or high[axis] != 0:
             x = _bordered(context, x, axis, low[axis], high[axis], _BORDERS[mode])
     return x
+
+
+def _comes_late(operands: Operands, index: int) -> bool:
+    """True where only a call knows the elements."""
+    given = optional(operands, index)
+    return given is not None and given.content is None
 
 
 def _pad_by_data(context: Context, node: Node, operands: Operands, x: Tensor, mode: str) -> Tensor:

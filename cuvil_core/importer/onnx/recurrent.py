@@ -86,10 +86,10 @@ class Cell:
         return self.context.slice(tensor, tensor.rank - 1, hidden * first, hidden * count)
 
     def product(self, state: Tensor, first: int, count: int) -> Tensor:
-        """The state times the recurrence weights of some gates."""
-        hidden, outside = self.direction.layer.hidden, self.direction.recurrence
-        weights = self.context.slice(self.block.capture(outside), 0, hidden * first, hidden * count)
-        return dot(self.context, state, weights)
+        """The state times the recurrence weights of some gates, which are picked outside, once for all times."""
+        hidden, whole = self.direction.layer.hidden, self.direction.recurrence
+        weights = self.block.outside.slice(whole, 0, hidden * first, hidden * count)
+        return dot(self.context, state, self.block.capture(weights))
 
     def row(self, tensor: Tensor | None, first: int, like: Tensor) -> Tensor | None:
         """A gate of a vector of the outside, stretched over examples; None where the vector is."""

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cuvil_core.errors import InternalError
+from cuvil_core.errors import InternalError, SizeError
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.node import Node, read_node
+from cuvil_core.importer.onnx.reading import MAX_NODES
 from cuvil_core.importer.onnx.scope import Names
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import tensor_of_proto
@@ -26,6 +27,9 @@ class Subgraph:
         outer, origin = context.scope, context.provenance
         if outer is None or context.walk is None:
             raise InternalError(f"{self.owner} is translated without a scope; report this as a fault of Cuvil.")
+        context.inlined += len(self.nodes)
+        if context.inlined > MAX_NODES:
+            raise SizeError(f"{self.owner}: the model unfolds to more than {MAX_NODES} nodes; split it.")
         known = Names(self.constants | dict(zip(self.inputs, inputs, strict=True)), outer.known)
         context.walk(context, replace(outer, known=known, calls=(*outer.calls, self.owner)), self.nodes)
         context.scope, context.provenance = outer, origin

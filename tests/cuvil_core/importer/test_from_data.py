@@ -105,7 +105,7 @@ def test_slice() -> None:
         ([3, 0], [least, 9], [2, 0], [-3, 5]),
         ([2, 2], [1, 2], [0, 1], [1, 1]),
     ]
-    values = [dict(zip("seap", _ints(*row), strict=True)) for row in rows]
+    values: list[Arrays] = [dict(zip("seap", _ints(*row), strict=True)) for row in rows]
     _agree("Slice", {"x": X, **values[0]}, values)
 
 
@@ -129,7 +129,7 @@ def test_split() -> None:
 def test_range(dtype: type) -> None:
     """Both directions, and ends that are passed at once."""
     rows = [(0, 5, 1), (3, -4, -2), (5, 0, 1), (-2, 9, 3)]
-    values = [dict(zip("abc", (np.array(one, dtype) for one in row), strict=True)) for row in rows]
+    values: list[Arrays] = [dict(zip("abc", (np.array(one, dtype) for one in row), strict=True)) for row in rows]
     _agree("Range", values[0], values)
 
 
@@ -158,8 +158,14 @@ def test_resize(mode: str, coordinates: str) -> None:
     x = X.reshape(1, 1, 4, 6)
     sizes = _ints([1, 1, 4, 6], [1, 1, 8, 9], [1, 1, 3, 2], [1, 1, 2, 13])
     values: list[Arrays] = [{"n": one} for one in sizes]
-    words = {"mode": mode, "coordinate_transformation_mode": coordinates}
-    _agree("Resize", {"x": x, "n": sizes[0]}, values, places="x--n", **words)
+    _agree(
+        "Resize",
+        {"x": x, "n": sizes[0]},
+        values,
+        places="x--n",
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+    )
 
 
 def test_places_of_what_is_not_zero() -> None:
@@ -174,7 +180,8 @@ def test_unique() -> None:
     """Flattened and by rows, in order and by first place."""
     x = np.array([[2, 1, 1], [0, 3, 3], [2, 1, 1], [0, 3, 2]], np.float32)
     others = [{"x": np.ones_like(x)}, {"x": np.arange(12, dtype=np.float32).reshape(4, 3)}]
-    for attributes in ({}, {"axis": 0}, {"axis": 1}, {"sorted": 0}, {"axis": 0, "sorted": 0}):
+    forms: list[dict[str, Any]] = [{}, {"axis": 0}, {"axis": 1}, {"sorted": 0}, {"axis": 0, "sorted": 0}]
+    for attributes in forms:
         _agree("Unique", {"x": x}, [{}, *others], outputs=4, **attributes)
 
 

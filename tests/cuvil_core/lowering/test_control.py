@@ -9,10 +9,10 @@ import pytest
 
 from control_graphs import TEXTS, control_graph
 from cuvil_core import passes, program, reference
-from cuvil_core.ir import Graph
+from cuvil_core.ir import Attribute, Dim, DType, Graph, TensorType
 from cuvil_core.lowering import lower
 from cuvil_core.scheduling import Isa, Machine, choose
-from graph_checks import assert_same, interpreted, module_of, random_inputs, variants
+from graph_checks import Maker, assert_same, interpreted, module_of, random_inputs, variants
 
 pytestmark = pytest.mark.timeout(600)
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def _inputs(graph: Graph) -> list[Mapping[str, Array]]:
     """Inputs at two sizes, both ways of each flag, and few or many turns."""
-    found = []
+    found: list[Mapping[str, Array]] = []
     for size, flag, turns in ((1, True, 0), (4, True, 5), (4, False, 5), (3, True, 2), (2, False, -1)):
         given = random_inputs(graph, {"N": size}, size)
         given |= {"flag": np.array(flag)} if "flag" in given else {}
@@ -63,3 +63,27 @@ def test_bodies_are_fused() -> None:
     (loop,) = found.loops
     kernels = [one.kernel.split("_")[1] for one in loop.body if isinstance(one, program.Launch)]
     assert kernels.count("dot") == 1 and "pack" not in kernels, program.print_program(found)
+
+
+def test_what_does_not_change_is_prepared_before_the_turns() -> None:
+    """Weights that come with the call are packed once, outside of both loops that use them."""
+    make = Maker()
+    x, weights = make.input("x", "N", 32), make.input("w", 32, 32)
+    turn = make.builder.inner()
+    counter, state, matrix = (turn.value(one) for one in (TensorType(DType.INT64, ()), x.type, weights.type))
+    axes = {"batch_a": (), "batch_b": (), "contract_a": (1,), "contract_b": (0,)}
+    block = turn.finish_block([counter, state, matrix], [turn.emit("dot", [state, matrix], axes)])
+    loop: dict[str, Attribute] = {"turns": (Dim.of(3),), "conditional": False, "carried": 1}
+    outer = make.builder.inner()
+    given = [outer.value(one.type) for one in (counter, state, matrix)]
+    (once,) = outer.emit_all("loop", given[1:], loop, blocks=(block,))
+    whole = outer.finish_block(given, [once])
+    (result,) = make.builder.emit_all("loop", [x, weights], loop, blocks=(whole,))
+    graph, _ = passes.run(make.done(result), 2)
+    found = lower(graph, choose(graph, Machine.of(Isa.AVX512)))
+    program.verify(found)
+    packing = [one for one in found.statements if isinstance(one, program.Launch) and "pack" in one.kernel]
+    assert len(packing) == sum("pack" in one.kernel for one in found.launches) == 1, program.print_program(found)
+    inputs = random_inputs(graph, {"N": 3})
+    inputs["w"] = inputs["w"] / np.float32(6)
+    assert_same(interpreted(graph, inputs), reference.run(graph, inputs))

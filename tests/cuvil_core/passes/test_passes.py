@@ -17,15 +17,18 @@ from cuvil_core.passes.fold_scales import FoldScales
 from cuvil_core.passes.fuse_contractions import FuseContractions
 from cuvil_core.passes.fuse_elementwise import FuseElementwise
 from cuvil_core.passes.fuse_reductions import FuseReductions
+from cuvil_core.passes.inline_control import InlineControl
 from cuvil_core.passes.look_up_one_hots import LookUpOneHots
 from cuvil_core.passes.merge_common import MergeCommon
 from cuvil_core.passes.properties import holds
 from cuvil_core.passes.prove_indices import ProveIndices
+from cuvil_core.passes.prune_control import PruneControl
 from cuvil_core.passes.remove_dead import RemoveDead
 from cuvil_core.passes.require_extents import RequireExtents
 from cuvil_core.passes.settle_extents import SettleExtents
 from cuvil_core.passes.simplify_algebra import SimplifyAlgebra
 from cuvil_core.passes.simplify_movement import SimplifyMovement
+from cuvil_core.passes.sink_constants import SinkConstants
 from cuvil_core.rewriting import remove_unused, renumber
 
 PASSES: dict[str, Pass] = {
@@ -39,14 +42,17 @@ PASSES: dict[str, Pass] = {
             FuseContractions(),
             FuseElementwise(),
             FuseReductions(),
+            InlineControl(),
             LookUpOneHots(),
             MergeCommon(),
             ProveIndices(),
+            PruneControl(),
             RemoveDead(),
             RequireExtents(),
             SettleExtents(),
             SimplifyAlgebra(),
             SimplifyMovement(),
+            SinkConstants(),
         )
     },
     "simplify-algebra-approximate": SimplifyAlgebra(approximate=True),
