@@ -167,8 +167,9 @@ class _Evaluation:
         if isinstance(expr, Cast):
             return cast(self.value(expr.operand), expr.dtype)
         if isinstance(expr, Bitcast):
-            bits = np.ascontiguousarray(to_memory(self.value(expr.operand), expr.operand.dtype))
-            return from_memory(bits.view(memory_dtype(expr.dtype)).reshape(bits.shape), expr.dtype)
+            bits = to_memory(self.value(expr.operand), expr.operand.dtype)
+            whole = np.ascontiguousarray(bits).view(memory_dtype(expr.dtype))
+            return from_memory(whole.reshape(bits.shape), expr.dtype)
         operands = [self.value(operand) for operand in expr.operands]
         if isinstance(expr, Unary):
             return UNARY[expr.name](operands[0])

@@ -166,7 +166,7 @@ class _Walk:
         if isinstance(loop.turns, str):
             yield from self._scalar(loop.turns, (DType.INT64,))
         elif loop.turns.symbols - self.known:
-            yield f"The number of turns {loop.turns} uses symbols that are not known"
+            yield f"The number of turns {loop.turns} uses symbols that are undeclared or not bound yet"
         if loop.condition is not None:
             yield from self._scalar(loop.condition)
         if loop.counter is not None:

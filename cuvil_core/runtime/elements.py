@@ -57,19 +57,19 @@ def from_bytes(array: Array, name: str) -> Array:
     return array.view(dtype_of(name)) if name in LACKING else array
 
 
-def from_torch(tensor: Any) -> Array:
-    """A tensor of torch as an array over its memory, also in types that torch shares with ml_dtypes alone."""
+def from_torch(tensor: Any, wanted: str) -> Array:
+    """A tensor of torch as an array over its memory, where it is the wanted type also in those that NumPy lacks."""
     name = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
-    if name in _EXACT:
+    if name == wanted and name in _EXACT:
         integer = sys.modules["torch"].int16 if name == "bfloat16" else sys.modules["torch"].uint8
         return np.from_dlpack(tensor.detach().view(integer)).view(dtype_of(name))
     return np.from_dlpack(tensor.detach())
 
 
 def to_torch(array: Array) -> object:
-    """A tensor of torch over the array's memory; TypeError for a type that torch lacks."""
+    """A tensor of torch over the array's memory; the array itself where torch lacks the type (4 and 2 bits)."""
     torch, name = sys.modules["torch"], array.dtype.name
     if name in _EXACT:
         integer = np.int16 if name == "bfloat16" else np.uint8
         return torch.from_numpy(array.view(integer)).view(getattr(torch, name))
-    return torch.from_numpy(array)
+    return array if name in LACKING else torch.from_numpy(array)

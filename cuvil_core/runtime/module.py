@@ -250,7 +250,7 @@ class CuvilModule:
         found = _text([text for part in texts for text in part], code - 1)
         if found is None:
             return InternalError(f"{self._artifact.where} ended with code {code}; report it with the model")
-        kind = SizeError if code == len(texts[0]) + len(texts[1]) else InputError
+        kind = SizeError if texts[1] and code == len(texts[0]) + len(texts[1]) else InputError
         return kind(f"the inputs' values break the model's condition {found}; change them")
 
     def _broken_guard(self, code: int, symbols: tuple[int, ...]) -> InputError:

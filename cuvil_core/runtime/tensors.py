@@ -140,7 +140,7 @@ def _to_array(value: Any, spec: TensorSpec) -> Array:
         return np.asarray(value)
     try:
         if is_torch(value):
-            return from_torch(value)
+            return from_torch(value, spec.dtype)
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         if hasattr(value, "__array__"):

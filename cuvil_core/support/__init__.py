@@ -8,7 +8,15 @@ Must not hold generated code, nor need more of the machine than libc and pthread
 
 from importlib.resources import files
 
-_HEADERS = ("cuvil.h", "cuvil_kernel.h", "cuvil_lanes.h", "cuvil_math.h", "cuvil_pow.h", "cuvil_trig.h")
+_HEADERS = (
+    "cuvil.h",
+    "cuvil_kernel.h",
+    "cuvil_double.h",
+    "cuvil_lanes.h",
+    "cuvil_math.h",
+    "cuvil_pow.h",
+    "cuvil_trig.h",
+)
 _SOURCES = ("cuvil_pool.c",)
 _CALLED = ("cuvil_ordering.c",)
 

@@ -112,6 +112,8 @@ CUVIL_COLD float cuvil_remainder(float a, float b)
     return __builtin_copysignf((float)rest, a);
 }
 
+#include "cuvil_double.h"
+
 #define CUVIL_LANES 1
 #include "cuvil_lanes.h"
 #include "cuvil_math.h"

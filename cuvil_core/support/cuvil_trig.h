@@ -171,3 +171,39 @@ CUVIL_INLINE CUVIL_F32 CUVIL_V(cuvil_atanh_f32)(CUVIL_F32 x)
 }
 
 #undef CUVIL_STEP
+
+/* Doubles go one by one. */
+#define CUVIL_EACH(name)                                                                          \
+    CUVIL_INLINE CUVIL_F64 CUVIL_V(cuvil_##name##_f64)(CUVIL_F64 x)                                \
+    {                                                                                             \
+        for (int lane = 0; lane < CUVIL_LANES; ++lane) x[lane] = cuvil_double_##name(x[lane]);    \
+        return x;                                                                                 \
+    }
+#define CUVIL_EACH_PAIR(name)                                                                            \
+    CUVIL_INLINE CUVIL_F64 CUVIL_V(cuvil_##name##_f64)(CUVIL_F64 x, CUVIL_F64 y)                          \
+    {                                                                                                    \
+        for (int lane = 0; lane < CUVIL_LANES; ++lane) x[lane] = cuvil_double_##name(x[lane], y[lane]);  \
+        return x;                                                                                        \
+    }
+
+CUVIL_EACH(exp)
+CUVIL_EACH(log)
+CUVIL_EACH(sigmoid)
+CUVIL_EACH(tanh)
+CUVIL_EACH(erf)
+CUVIL_EACH(sin)
+CUVIL_EACH(cos)
+CUVIL_EACH(tan)
+CUVIL_EACH(asin)
+CUVIL_EACH(acos)
+CUVIL_EACH(atan)
+CUVIL_EACH(sinh)
+CUVIL_EACH(cosh)
+CUVIL_EACH(asinh)
+CUVIL_EACH(acosh)
+CUVIL_EACH(atanh)
+CUVIL_EACH_PAIR(pow)
+CUVIL_EACH_PAIR(mod)
+CUVIL_EACH_PAIR(fmod)
+#undef CUVIL_EACH
+#undef CUVIL_EACH_PAIR

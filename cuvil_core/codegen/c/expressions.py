@@ -152,12 +152,8 @@ def _unary_text(name: str, x: str, dtype: DType, scope: Scope) -> str:
 
 def _library(function: str, operands: tuple[Value, ...], dtype: DType, scope: Scope) -> Value:
     """A function of cuvil_math.h; float16 goes through float32."""
-    if dtype is DType.FLOAT64:
-        raise UnsupportedOpError(
-            f"{function.removeprefix('cuvil_')} on float64 has no C kernel; cast the tensor to float32 in the model."
-        )
     inner = [cast(v, DType.FLOAT32, scope) if dtype is DType.FLOAT16 else v for v in operands]
-    kind = SHORT[DType.FLOAT32 if dtype.is_float else dtype]
+    kind = SHORT[DType.FLOAT32 if dtype is DType.FLOAT16 else dtype]
     call = f"{function}_{kind}x{scope.lanes}({', '.join(v.text for v in inner)})"
     if dtype is DType.FLOAT16:
         return cast(_define(call, DType.FLOAT32, scope), dtype, scope)

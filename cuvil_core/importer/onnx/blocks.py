@@ -27,6 +27,8 @@ class Body:
 
     def capture(self, tensor: Tensor) -> Tensor:
         """A tensor of the outside as the block sees it; constants and shapes are made again inside."""
+        if tensor.items is not None:
+            return replace(tensor, items=tuple(map(self.capture, tensor.items)))
         if tensor.value is None or tensor.payload is not None or tensor.content is not None:
             made = tensor.recipe
             recipe = None if made is None else replace(made, operands=tuple(map(self.capture, made.operands)))
@@ -104,6 +106,8 @@ def emit_loop(
 
     Where a condition ends it before all turns, the other rows are zero.
     """
+    if any(one.items is not None for one in initial):
+        raise UnsupportedOpError("it carries a sequence from turn to turn of a loop whose length only a call knows")
     body = Body(context)
     counter = body.argument(TensorType(DType.INT64, ()))
     state = [body.argument(one.type) for one in initial]

@@ -88,6 +88,8 @@ class Context:
         """The tensor as a value of the graph, made when it is first needed."""
         if tensor.value is not None:
             return tensor.value
+        if tensor.items is not None:
+            raise UnsupportedOpError("it hands on a sequence where only a call knows which; make it tensors")
         if tensor.recipe is not None:
             return self.value(self._computed(tensor.recipe.name, tensor.recipe.operands, tensor.recipe.attributes))
         if tensor.payload is not None:

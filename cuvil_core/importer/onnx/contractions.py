@@ -129,6 +129,8 @@ def _fitted(
 ) -> tuple[Windows, tuple[int, ...]]:
     """Pads that give the wanted extents, the odd one in front but for SAME_UPPER; what lacks is added at the end."""
     totals = [_surplus(node, x, windows, extra, i) for i in range(windows.spatial)]
+    if mode.startswith("SAME") and min(totals) < 0:
+        raise node.unsupported("auto_pad SAME for less than the stride needs, on which runtimes differ")
     halves = [max(0, total) // 2 for total in totals]
     rests = [max(0, total) - half for total, half in zip(totals, halves, strict=True)]
     pads = (*halves, *rests) if mode == "SAME_UPPER" else (*rests, *halves)

@@ -111,5 +111,10 @@ def _translate_once(source: _Source, guards: tuple[Guard, ...]) -> Graph:
     missing = [name for name, tensor in zip(source.outputs, outputs, strict=True) if tensor is None]
     if missing:
         raise ModelError(f"Output {missing[0]!r} is computed by no node; export the model again.")
+    whole = [name for name, tensor in zip(source.outputs, found, strict=True) if tensor.items is not None]
+    if whole:
+        raise UnsupportedOpError(
+            f"Output {whole[0]!r} is a sequence, which Cuvil does not compile; give its tensors out."
+        )
     elements = tuple(one.element for one in found)
     return builder.finish([context.value(one) for one in found], source.outputs, elements)

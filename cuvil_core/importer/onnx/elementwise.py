@@ -40,13 +40,19 @@ def _mean(context: Context, node: Node, operands: Operands) -> Tensor:
 def _pow(context: Context, node: Node, operands: Operands) -> Tensor:
     base, exponent = all_of(node, operands)
     if exponent.dtype is not base.dtype and exponent.dtype.is_float and not base.dtype.is_float:
-        raise node.unsupported("an integer base with a float exponent")
+        return _power_in_float64(context, base, exponent)
     if exponent.dtype.is_float and not _holds_exponents(base.dtype, exponent):
         raise node.unsupported(f"exponents in {exponent.dtype} that {base.dtype} may not hold")
     if base.dtype.is_float and exponent.dtype.is_integer and not _is_small(exponent, _EXACT_BITS[base.dtype]):
         return _whole_power(context, base, exponent)
     dtype = base.dtype if base.dtype.is_float else _modular(base.dtype, exponent)
     return context.cast(context.binary("pow", context.cast(base, dtype), context.cast(exponent, dtype)), base.dtype)
+
+
+def _power_in_float64(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
+    """An integer base with a float exponent: the double's power, truncated, as runtimes have it."""
+    wide = (context.cast(one, DType.FLOAT64) for one in (base, exponent))
+    return context.cast(context.binary("pow", *wide), base.dtype)
 
 
 _EXACT_BITS = {DType.BFLOAT16: 8, DType.FLOAT16: 11, DType.FLOAT32: 24, DType.FLOAT64: 53}

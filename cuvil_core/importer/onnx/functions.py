@@ -9,14 +9,15 @@ from onnx import AttributeProto
 from cuvil_core.errors import ModelError, SizeError
 from cuvil_core.importer.onnx.entry import Operands
 from cuvil_core.importer.onnx.node import Node
-from cuvil_core.importer.onnx.reading import MAX_NODES, NEWEST_OPSET, versions_of
+from cuvil_core.importer.onnx.reading import MAX_NODES, versions_of
 from cuvil_core.importer.onnx.scope import Functions, Key
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.importer.onnx.tensors import DTYPES
+from cuvil_core.importer.onnx.tensors import DTYPES, ELEMENTS
+from cuvil_core.ir import DType, Element
 
 MAX_CALLS = 32
 """Functions that call functions: deeper comes from a function that calls itself."""
-_CODES = {dtype: code for code, dtype in DTYPES.items()}
+_CODES: dict[DType | Element, int] = {kind: code for table in (DTYPES, ELEMENTS) for code, kind in table.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,11 @@ def has_body(node: Node) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def schema_body(node: Node, operands: Operands) -> Body | None:
-    """The body that ONNX's schema of the op gives in the node's opset; None where it gives none."""
+def schema_body(node: Node, operands: Operands, versions: Mapping[str, int]) -> Body | None:
+    """The body that ONNX's schema of the op gives in the node's opset; None where it gives none.
+
+    `versions` are the caller's, which hold for the domains that the body does not name.
+    """
     schema = onnx.defs.get_schema(node.op_type, node.opset, node.domain)
     data = b""
     if schema.has_function:
@@ -97,8 +101,7 @@ def schema_body(node: Node, operands: Operands) -> Body | None:
         return None
     defaults = {name: known.default_value for name, known in schema.attributes.items() if known.default_value.type}
     body = _body(onnx.FunctionProto.FromString(data), node, {**defaults, **node.attributes})
-    # a preview's body names its own domain alone, though it is made of ops of the newest opset
-    return body if "" in body.versions else replace(body, versions={**body.versions, "": NEWEST_OPSET})
+    return replace(body, versions={**versions, **body.versions})
 
 
 def _newest(versions: Sequence[int], opset: int) -> int | None:
@@ -116,10 +119,13 @@ def _type(operand: Tensor | None) -> bytes:
     proto = onnx.TypeProto()
     if operand is None:
         return bytes(proto.SerializeToString())
-    proto.tensor_type.elem_type = _CODES[operand.dtype]
-    proto.tensor_type.shape.SetInParent()
+    tensor = proto.tensor_type if operand.items is None else proto.sequence_type.elem_type.tensor_type
+    tensor.elem_type = _CODES[operand.element or operand.dtype]
+    if operand.items is not None:
+        return bytes(proto.SerializeToString())
+    tensor.shape.SetInParent()
     for extent in operand.shape:
-        dim = proto.tensor_type.shape.dim.add()
+        dim = tensor.shape.dim.add()
         if extent.constant is None:
             dim.dim_param = str(extent)
         else:

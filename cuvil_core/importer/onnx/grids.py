@@ -1,4 +1,4 @@
-"""GridSample: an image read at places that a grid gives in -1 … 1."""
+"""AffineGrid and GridSample: an image read at places that a grid gives in -1 … 1."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from cuvil_core.importer.onnx.lookups import counted
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.sampling import Border, Tap, corners, cubic, edge, linear, nearest, total, working, zeros
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.ir import Dim, DType, product
+from cuvil_core.ir import Dim, DType, Relation, product
 
 _NAMES = {"bilinear": "linear", "bicubic": "cubic"}
 _KERNELS = {"nearest": nearest, "linear": linear, "cubic": cubic}
@@ -118,39 +118,41 @@ def _folded(context: Context, place: Tensor, period: Dim, shift: int, extent: Di
     return edge(context, context.emit("min", step, back), extent)
 
 
-_PADDINGS: dict[str, Callable[[bool], _Padding]] = {"zeros": _Zeros, "border": _Border, "reflection": _Reflection}
-
-
 def _affine_grid(context: Context, node: Node, operands: Operands) -> Tensor:
-    """[N, *sizes, axes]: theta applied to the place of each output element, in units of -1 … 1, last axis first."""
+    """theta · (x, y, …, 1) for the places of an image in -1 … 1; the last axis first, as GridSample reads them."""
     theta, size = all_of(node, operands)
     extents = context.extents(size)
     batch, spatial = extents[0], extents[2:]
-    count = len(spatial)
-    if theta.rank != 3 or count not in (2, 3) or theta.shape[1] != count or theta.shape[2] != count + 1:
-        raise node.broken("theta must be [N, 2, 3] or [N, 3, 4] and fit the size")
+    if theta.rank != 3 or not spatial:
+        raise node.broken("it needs one matrix an image, and a size of at least 3 numbers")
     context.guard(theta.shape[0], batch)
-    shape = tuple(spatial)
-    lines = [_unit_line(context, node, theta.dtype, shape, axis) for axis in reversed(range(count))]
-    places = product(shape)
-    ones = context.full(theta.dtype, 1, (1, places))
-    columns = context.concat([*(context.reshape(line, (1, places)) for line in lines), ones], 0)
-    moved = context.emit("dot", theta, columns, batch_a=(), batch_b=(), contract_a=(2,), contract_b=(0,))
-    return context.reshape(context.transpose(moved, (0, 2, 1)), (theta.shape[0], *shape, count))
+    context.guard(theta.shape[1], len(spatial))
+    context.guard(theta.shape[2], len(spatial) + 1)
+    wide = context.cast(theta, working(theta.dtype))
+    columns = [_line(context, node, spatial, axis, wide.dtype) for axis in reversed(range(len(spatial)))]
+    columns.append(context.full(wide.dtype, 1, spatial))
+    places = product(spatial)
+    base = context.concat([context.reshape(column, [places, Dim.of(1)]) for column in columns], 1)
+    moved = context.emit("dot", wide, base, batch_a=(), batch_b=(), contract_a=(2,), contract_b=(1,))
+    grid = context.reshape(context.transpose(moved, [0, 2, 1]), [batch, *spatial, Dim.of(len(spatial))])
+    return context.cast(grid, theta.dtype)
 
 
-def _unit_line(context: Context, node: Node, dtype: DType, shape: tuple[Dim, ...], axis: int) -> Tensor:
-    """From -1 to 1 along the axis: the outermost places are corners, or with align_corners the outermost elements."""
-    at = context.emit("iota", shape=shape, axis=axis, dtype=dtype)
-    extent = context.count(shape[axis], dtype)
-    if node.flag("align_corners", False):
-        steps = context.number("max", context.number("sub", extent, 1), 1)
-        return context.number("sub", context.binary("div", context.number("mul", at, 2), steps), 1)
-    odd = context.number("add", context.number("mul", at, 2), 1)
-    return context.number("sub", context.binary("div", odd, extent), 1)
+def _line(context: Context, node: Node, spatial: list[Dim], axis: int, dtype: DType) -> Tensor:
+    """The places along one axis: from border to border, or the middles of as many equal parts."""
+    extent, place = spatial[axis], context.cast(counted(context, spatial, axis), dtype)
+    if not node.flag("align_corners", False):
+        step = context.number("add", context.number("mul", place, 2), 1)
+        return context.number("sub", context.binary("div", step, context.count(extent, dtype)), 1)
+    if extent.constant is not None and extent.constant < 2:
+        raise node.unsupported(f"align_corners on the extent {extent}, on which runtimes differ")
+    context.guard(2, extent, Relation.AT_MOST)
+    step = context.binary("div", context.number("mul", place, 2), context.count(extent - 1, dtype))
+    return context.number("sub", step, 1)
 
 
+_PADDINGS: dict[str, Callable[[bool], _Padding]] = {"zeros": _Zeros, "border": _Border, "reflection": _Reflection}
 ENTRIES: tuple[Entry, ...] = (
-    Entry("AffineGrid", _affine_grid, since=20),
     Entry("GridSample", _grid_sample, since=16),
+    Entry("AffineGrid", _affine_grid, since=20),
 )

@@ -1,8 +1,8 @@
 """Matrices and running totals: EyeLike, Hardmax, Det, CumSum, CumProd."""
 
+from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, all_of, need
-from cuvil_core.importer.onnx.from_data import along_axis, only_in_call
 from cuvil_core.importer.onnx.lookups import counted
 from cuvil_core.importer.onnx.movement import pad
 from cuvil_core.importer.onnx.node import Node
@@ -93,19 +93,29 @@ def _running(kind: str, identity: int) -> Translate:
         x, given = all_of(node, operands)
         if given.type.elements != 1 or x.rank == 0:
             raise node.broken("it needs one axis")
-        if only_in_call(given):
-            return along_axis(context, x.rank, given, lambda axis: total(context, node, x, axis))
-        return total(context, node, x, resolve_axis(context.ints(given, "the axis")[0], x.rank))
 
-    def total(context: Context, node: Node, x: Tensor, axis: int) -> Tensor:
-        reverse = node.flag("reverse", False)
-        x = _backward(context, x, axis) if reverse else x
-        if node.flag("exclusive", False):
-            x = _shifted(context, x, axis, identity)
-        sums = context.emit("prefix_reduce", x, kind=kind, axis=axis)
-        return _backward(context, sums, axis) if reverse else sums
+        def along(axis: int) -> Tensor:
+            return _total(context, node, x, axis, kind, identity)
+
+        if given.content is not None:
+            return along(resolve_axis(context.ints(given, "the axis")[0], x.rank))
+        named = from_data.wrapped(context, context.reshape(given, [1]), x.rank)
+        result = along(0)
+        for axis in range(1, x.rank):
+            here = context.stretch(context.reshape(context.number("eq", named, axis), ()), x.shape)
+            result = context.emit("select", here, along(axis), result)
+        return result
 
     return translate
+
+
+def _total(context: Context, node: Node, x: Tensor, axis: int, kind: str, identity: int) -> Tensor:
+    reverse = node.flag("reverse", False)
+    x = _backward(context, x, axis) if reverse else x
+    if node.flag("exclusive", False):
+        x = _shifted(context, x, axis, identity)
+    total = context.emit("prefix_reduce", x, kind=kind, axis=axis)
+    return _backward(context, total, axis) if reverse else total
 
 
 def _backward(context: Context, x: Tensor, axis: int) -> Tensor:

@@ -253,10 +253,14 @@ def _same(context: Context, node: Node, operands: Operands) -> Tensor:
 def _dropout(context: Context, node: Node, operands: Operands) -> Tensor | tuple[Tensor, ...]:
     """The identity, also in training where nothing is dropped."""
     x, ratio, training = need(node, operands, 0), optional(operands, 1), optional(operands, 2)
-    if training is not None and context.ints(training, "the values of training_mode") != [0]:
-        chance = 0.5 if ratio is None else context.numbers(ratio, "the ratio")[0]
-        if chance != 0:
-            raise node.unsupported(f"training mode with the ratio {chance}, whose result is random")
+    if training is not None:
+        chance = context.scalar(x.dtype, 0.5) if ratio is None else context.reshape(ratio, ())
+        keeps = context.number("eq", chance, 0)
+        keeps = context.emit("or", keeps, context.emit("not", context.reshape(training, ())))
+        if keeps.numbers() == [False]:
+            raise node.unsupported("training mode with a ratio above 0, whose result is random")
+        if keeps.numbers() is None:
+            context.check(keeps, "training_mode is false or the ratio is 0, since what is dropped is random,")
     if len(node.outputs) == 1:
         return x
     return x, context.full(DType.BOOL if node.opset >= 10 else x.dtype, 1, x.shape)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import onnx
 
+from cuvil_core.importer.onnx.casting import widen
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.entry import Entry, Operands
 from cuvil_core.importer.onnx.node import Node
@@ -24,6 +25,8 @@ MOVES = frozenset((
     "TensorScatter", "Where", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "Compress",
 ))  # fmt: skip
 """Ops whose results hold operands' elements as they are; scatters only without a reduction."""
+ASKS = frozenset(("IsInf", "IsNaN"))
+"""Ops that ask numbers what they are, which a narrow float's widened number answers."""
 BODIES = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 """Ops whose bodies are translated node by node, so that each node there asks again."""
 
@@ -33,6 +36,8 @@ def translate(entry: Entry, context: Context, node: Node, operands: Operands) ->
     if entry.reads_elements:
         return _tuple(entry.translate(context, node, operands))
     narrow = next((one.element for one in operands if one is not None and one.element is not None), None)
+    if narrow is not None and node.op_type in ASKS:
+        return _tuple(entry.translate(context, node, tuple(one and widen(context, one) for one in operands)))
     if narrow is not None:
         return _moved(entry, context, node, operands, narrow)
     halves = any(one is not None and one.dtype is DType.BFLOAT16 for one in operands)

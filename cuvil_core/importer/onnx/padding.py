@@ -12,7 +12,7 @@ from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.ir import Dim, DType, Relation
 
 Widths = list[Dim]
-Sources = Callable[[Context, Tensor, Dim], Tensor]
+Sources = Callable[[Context, Tensor, Tensor], Tensor]
 """(place counted from the first element, extent) → place within 0 … extent - 1."""
 
 
@@ -20,8 +20,8 @@ def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
     x, mode = need(node, operands, 0), node.text("mode", "constant")
     if mode != "constant" and mode not in _BORDERS:
         raise node.broken(f"there is no mode {mode!r}")
-    if node.opset >= 11 and any(from_data.only_in_call(optional(operands, at)) for at in (1, 3)):
-        return _by_data(context, node, operands, x, mode)
+    if node.opset >= 11 and any(_comes_late(operands, at) for at in (1, 3)):
+        return _pad_by_data(context, node, operands, x, mode)
     low, high = _widths(context, node, operands, x.rank)
     x = _cut(context, x, low, high)
     if mode == "constant":
@@ -32,8 +32,13 @@ def _pad(context: Context, node: Node, operands: Operands) -> Tensor:
     return x
 
 
-def _by_data(context: Context, node: Node, operands: Operands, x: Tensor, mode: str) -> Tensor:
-    """Widths, or the axes that they belong to, that only a call knows."""
+def _comes_late(operands: Operands, index: int) -> bool:
+    """True where only a call knows the elements."""
+    given = optional(operands, index)
+    return given is not None and given.content is None
+
+
+def _pad_by_data(context: Context, node: Node, operands: Operands, x: Tensor, mode: str) -> Tensor:
     pads, value, axes = need(node, operands, 1), optional(operands, 2), optional(operands, 3)
     count = context.length(pads) // 2
     if context.length(pads) != 2 * (x.rank if axes is None else context.length(axes)):
@@ -52,12 +57,16 @@ def _by_data(context: Context, node: Node, operands: Operands, x: Tensor, mode: 
 
 
 def _bordered_by_data(context: Context, x: Tensor, axis: int, low: Tensor, high: Tensor, sources: Sources) -> Tensor:
-    for width in (low, high):
-        context.check(context.number("ge", width, 0), "no pad is negative")
-    total = context.emit("add", context.emit("add", low, high), from_data.scalar(context, x.shape[axis]))
-    size = context.extent(total)
-    place = context.emit("sub", from_data.counted(context, size), context.stretch(low, (size,)))
-    return context.emit("gather", x, sources(context, place, x.shape[axis]), axis=axis)
+    """As with known widths: what negative ones cut off is gone first, and then something must be left."""
+    cut = [context.number("max", context.emit("neg", width), 0) for width in (low, high)]
+    extent = context.count(x.shape[axis], DType.INT64)
+    left = context.emit("sub", context.emit("sub", extent, cut[0]), cut[1])
+    size = context.emit("add", context.emit("add", low, extent), high)
+    empty = context.number("eq", size, 0)
+    context.check(context.emit("or", empty, context.number("ge", left, 1)), f"something of axis {axis} is left to pad")
+    line = counted(context, [context.extent(size)], 0)
+    place = context.binary("sub", line, context.number("max", low, 0))
+    return context.emit("gather", x, context.binary("add", sources(context, place, left), cut[0]), axis=axis)
 
 
 def _widths(context: Context, node: Node, operands: Operands, rank: int) -> tuple[Widths, Widths]:
@@ -106,24 +115,23 @@ def _bordered(context: Context, x: Tensor, axis: int, low: Dim, high: Dim, sourc
     context.guard(1, extent, Relation.AT_MOST)
     line = counted(context, [low + extent + high], 0)
     place = context.binary("sub", line, context.count(low, DType.INT64))
-    return context.emit("gather", x, sources(context, place, extent), axis=axis)
+    return context.emit("gather", x, sources(context, place, context.count(extent, DType.INT64)), axis=axis)
 
 
-def _edge(context: Context, place: Tensor, extent: Dim) -> Tensor:
-    last = context.count(extent - 1, DType.INT64)
+def _edge(context: Context, place: Tensor, extent: Tensor) -> Tensor:
+    last = context.number("sub", extent, 1)
     return context.number("max", context.binary("min", place, last), 0)
 
 
-def _wrap(context: Context, place: Tensor, extent: Dim) -> Tensor:
-    return context.binary("mod", place, context.count(extent, DType.INT64), kind="floor")
+def _wrap(context: Context, place: Tensor, extent: Tensor) -> Tensor:
+    return context.binary("mod", place, extent, kind="floor")
 
 
-def _reflect(context: Context, place: Tensor, extent: Dim) -> Tensor:
+def _reflect(context: Context, place: Tensor, extent: Tensor) -> Tensor:
     """There and back in 2·(extent - 1) steps; the border itself is not repeated."""
-    period = context.count((extent - 1) * 2, DType.INT64)
+    period = context.number("mul", context.number("sub", extent, 1), 2)
     step = context.binary("mod", place, period, kind="floor")
-    back = context.emit("sub", context.stretch(period, step.shape), step)
-    return context.emit("min", step, back)
+    return context.emit("min", step, context.binary("sub", period, step))
 
 
 _BORDERS: dict[str, Sources] = {"edge": _edge, "wrap": _wrap, "reflect": _reflect}

@@ -46,6 +46,17 @@ def _plain(kind: str) -> Reduction:
     return compute
 
 
+def _extreme(kind: str) -> Reduction:
+    """Of bools as bytes: any and all."""
+
+    def compute(context: Context, x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+        if x.dtype is not DType.BOOL:
+            return context.reduce(kind, x, axes, keep)
+        return context.cast(context.reduce(kind, context.cast(x, DType.UINT8), axes, keep), DType.BOOL)
+
+    return compute
+
+
 def _square(context: Context, x: Tensor) -> Tensor:
     return context.emit("mul", x, x)
 
@@ -74,8 +85,8 @@ def _arg(kind: str) -> Translate:
 
 _REDUCTIONS: dict[str, Reduction] = {
     "ReduceSum": _plain("sum"),
-    "ReduceMax": _plain("max"),
-    "ReduceMin": _plain("min"),
+    "ReduceMax": _extreme("max"),
+    "ReduceMin": _extreme("min"),
     "ReduceProd": _plain("prod"),
     "ReduceMean": lambda context, x, axes, keep: context.mean(x, axes, keep),
     "ReduceL1": lambda context, x, axes, keep: context.reduce("sum", context.emit("abs", x), axes, keep),

@@ -1,5 +1,7 @@
 """Windows whose places come from data: RoiAlign and DeformConv."""
 
+from dataclasses import dataclass
+
 from cuvil_core.importer.onnx.context import Context
 from cuvil_core.importer.onnx.contractions import add_bias, window_of
 from cuvil_core.importer.onnx.entry import Entry, Operands, all_of, need, optional
@@ -13,6 +15,17 @@ from cuvil_core.ir import Dim, DType, product
 MAX_SAMPLES = 1 << 10
 
 
+@dataclass(frozen=True, slots=True)
+class _Bins:
+    """One axis of all regions, in the shape regions, 1, rows, samples, columns, samples."""
+
+    taps: list[Tap]
+    count: Tensor
+    """Samples of a bin, as a float."""
+    held: Tensor | None
+    """Which samples there are, where their number differs from region to region."""
+
+
 def _roi_align(context: Context, node: Node, operands: Operands) -> Tensor:
     """Each bin of a region is the mean, or the greatest, of samples² places read between elements."""
     x, rois, images = all_of(node, operands)
@@ -20,26 +33,37 @@ def _roi_align(context: Context, node: Node, operands: Operands) -> Tensor:
         raise node.broken("it needs images of rank 4, a matrix of regions and one image number a region")
     context.guard(rois.shape[1], 4)
     context.guard(rois.shape[0], images.shape[0])
-    samples, mode = node.integer("sampling_ratio", 0), node.text("mode", "avg")
-    if samples == 0:
-        raise node.unsupported("sampling_ratio 0, for which the number of samples depends on the input's data")
-    if not 1 <= samples <= MAX_SAMPLES or mode not in ("avg", "max"):
-        raise node.broken(f"there is no sampling_ratio {samples} or mode {mode!r}")
+    mode = node.text("mode", "avg")
+    if mode not in ("avg", "max"):
+        raise node.broken(f"there is no mode {mode!r}")
     dtype = working(x.dtype)
-    taps = [_bins(context, node, context.cast(rois, dtype), x, axis, samples) for axis in (0, 1)]
+    both = [_bins(context, node, context.cast(rois, dtype), x, axis) for axis in (0, 1)]
     number, ones = rois.shape[0], [Dim.of(1)] * 4
     known = context.emit("in_bounds", context.cast(images, DType.INT64), extent=(x.shape[0],))
     image = context.reshape(known, [number, Dim.of(1), *ones])
     channel = counted(context, [Dim.of(1), x.shape[1], *ones], 1)
-    parts = corners(context, context.cast(x, dtype), [image, channel], taps)
-    if mode == "avg":
-        summed = context.reduce("sum", total(context, parts), [3, 5], keepdims=False)
-        return context.cast(context.number("div", summed, samples * samples), x.dtype)
-    return context.cast(context.reduce("max", total(context, parts, "max"), [3, 5], keepdims=False), x.dtype)
+    parts = corners(context, context.cast(x, dtype), [image, channel], [bins.taps for bins in both])
+    joined = total(context, parts, "add" if mode == "avg" else "max")
+    return context.cast(_pooled(context, joined, both, mode), x.dtype)
 
 
-def _bins(context: Context, node: Node, rois: Tensor, x: Tensor, axis: int, samples: int) -> list[Tap]:
-    """Taps along rows (axis 0) or columns (axis 1), in the shape regions, 1, rows, samples, columns, samples."""
+def _pooled(context: Context, values: Tensor, both: list[_Bins], mode: str) -> Tensor:
+    """Over the samples of both axes; a bin without any is 0."""
+    for bins in both:
+        if bins.held is not None:
+            none = context.like(values, 0 if mode == "avg" else float("-inf"))
+            values = context.emit("select", context.stretch(bins.held, values.shape), values, none)
+    if mode == "max":
+        most = context.reduce("max", values, [3, 5], keepdims=False)
+        return context.emit("select", context.number("eq", most, float("-inf")), context.like(most, 0), most)
+    summed = context.reduce("sum", values, [3, 5])
+    count = context.number("max", context.binary("mul", both[0].count, both[1].count), 1)
+    mean = context.binary("div", summed, count)
+    return context.reshape(mean, [mean.shape[at] for at in (0, 1, 2, 4)])
+
+
+def _bins(context: Context, node: Node, rois: Tensor, x: Tensor, axis: int) -> _Bins:
+    """Places along rows (axis 0) or columns (axis 1)."""
     bins = node.integer("output_width" if axis else "output_height", 1)
     if not 1 <= bins <= MAX_WINDOW:
         raise node.broken(f"it has {bins} bins along an axis")
@@ -47,14 +71,29 @@ def _bins(context: Context, node: Node, rois: Tensor, x: Tensor, axis: int, samp
     half = node.text("coordinate_transformation_mode", default) == "half_pixel"
     start, end = (_edge(context, node, rois, column, half) for column in (1 - axis, 3 - axis))
     length = context.emit("sub", end, start)
-    length = length if half else context.number("max", length, 1)
-    size = context.number("div", length, bins)
+    size = context.number("div", length if half else context.number("max", length, 1), bins)
+    extent, count = _samples(context, node, size)
     shape = [Dim.of(1)] * 6
-    shape[2 + 2 * axis], shape[3 + 2 * axis] = Dim.of(bins), Dim.of(samples)
+    shape[2 + 2 * axis], shape[3 + 2 * axis] = Dim.of(bins), extent
     bin_at, sample = (context.cast(counted(context, shape, at + 2 * axis), rois.dtype) for at in (2, 3))
-    inner = context.number("div", context.number("add", sample, 0.5), samples)
-    place = context.binary("mul", context.emit("add", bin_at, inner), size)
-    return _within(context, context.binary("add", place, start), x.shape[2 + axis])
+    inner = context.binary("div", context.number("add", sample, 0.5), context.number("max", count, 1))
+    place = context.binary("add", context.binary("mul", context.binary("add", bin_at, inner), size), start)
+    held = context.binary("lt", sample, count) if node.integer("sampling_ratio", 0) == 0 else None
+    return _Bins(_within(context, place, x.shape[2 + axis]), count, held)
+
+
+def _samples(context: Context, node: Node, size: Tensor) -> tuple[Dim, Tensor]:
+    """(the greatest number of samples, that of each region): sampling_ratio, or one for each element of a bin."""
+    fixed = node.integer("sampling_ratio", 0)
+    if not 0 <= fixed <= MAX_SAMPLES:
+        raise node.broken(f"there is no sampling_ratio {fixed}")
+    if fixed:
+        return Dim.of(fixed), context.scalar(size.dtype, fixed)
+    count = context.number("max", context.emit("ceil", size), 0)
+    most = context.reduce("max", context.reshape(count, [size.shape[0]]), [0], keepdims=False)
+    most = context.number("max", most, 0)
+    context.check(context.number("le", most, MAX_SAMPLES), f"bins are at most {MAX_SAMPLES} elements wide")
+    return context.extent(context.number("min", most, MAX_SAMPLES)), count
 
 
 def _edge(context: Context, node: Node, rois: Tensor, column: int, half: bool) -> Tensor:

@@ -4,7 +4,7 @@ Places and weights are known while importing; a result element costs as many pro
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,28 @@ import numpy as np
 
 from cuvil_core.errors import UnsupportedOpError
 from cuvil_core.importer.onnx.context import Context
+from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.ir import Dim, DType, Payload
 
 Matrix = np.ndarray[Any, np.dtype[Any]]
 MAX_TAPS = 1 << 22
 """Weights of one axis: a picture of 2,000 rows made from one of 2,000,000 has as many."""
+
+
+NEAR_MIDDLE = 1e-6
+"""A place so near to the middle of two elements counts as the middle, as in runtimes: it is rounding that moved it."""
+
+
+def mode_of(node: Node) -> str:
+    """The mode in the words of newer opsets."""
+    mode = node.text("mode", "nearest")
+    return "linear" if mode == "bilinear" else mode
+
+
+def coordinates_of(node: Node) -> str:
+    """How places of the result are laid over places of the input."""
+    return node.text("coordinate_transformation_mode", "half_pixel" if node.opset >= 11 else "asymmetric")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +93,17 @@ def weighted(context: Context, x: Tensor, axis: int, taps: Taps) -> Tensor:
     return context.reduce("sum", context.binary("mul", near, factors), [axis + 1], keepdims=False)
 
 
-def outside(places: Sequence[float], extent: int) -> list[bool]:
-    """Which places lie beyond the first or the last element."""
-    return [not 0 <= place <= extent - 1 for place in places]
+def outside(places: Sequence[float], extent: int) -> Tensor | None:
+    """Which places lie beyond the first or the last element; None where none does."""
+    marked = [not 0 <= place <= extent - 1 for place in places]
+    return Tensor.of_payload(Payload.of(DType.BOOL, (len(marked),), marked)) if any(marked) else None
 
 
-def extrapolated(context: Context, x: Tensor, marks: dict[int, list[bool]], value: float) -> Tensor:
+def extrapolated(context: Context, x: Tensor, marks: Mapping[int, Tensor], value: float) -> Tensor:
     """The value wherever the place along one of the axes lies outside."""
     for axis, marked in marks.items():
-        if any(marked):
-            shape = [Dim.of(1)] * x.rank
-            shape[axis] = Dim.of(len(marked))
-            mask = Tensor.of_payload(Payload.of(DType.BOOL, (len(marked),), marked))
-            where = context.stretch(context.reshape(mask, shape), x.shape)
-            x = context.emit("select", where, context.like(x, value), x)
+        shape = [Dim.of(1)] * x.rank
+        shape[axis] = x.shape[axis]
+        where = context.stretch(context.reshape(marked, shape), x.shape)
+        x = context.emit("select", where, context.like(x, value), x)
     return x

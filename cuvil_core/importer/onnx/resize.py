@@ -1,4 +1,4 @@
-"""Resize and Upsample: nearest by whole factors; nearest, linear and cubic between fixed extents.
+"""Resize and Upsample: nearest by whole factors; nearest, linear and cubic between extents that are known.
 
 Extents and places are computed in float32, the type of the scales, as runtimes do: 10 elements by 0.7 are 7.
 """
@@ -9,17 +9,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuvil_core.errors import UnsupportedOpError
+from cuvil_core.importer.onnx import resize_by_data
 from cuvil_core.importer.onnx.context import Context, resolve_axes
 from cuvil_core.importer.onnx.entry import Entry, Operands, need, optional
-from cuvil_core.importer.onnx.from_data import only_in_call
 from cuvil_core.importer.onnx.node import Node
-from cuvil_core.importer.onnx.resampling import cubic, extrapolated, linear, outside, taps_of, weighted
-from cuvil_core.importer.onnx.resize_by_data import Axis, Manner, axes_of, resized
+from cuvil_core.importer.onnx.resampling import (
+    NEAR_MIDDLE,
+    coordinates_of,
+    cubic,
+    extrapolated,
+    linear,
+    mode_of,
+    outside,
+    taps_of,
+    weighted,
+)
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DType, Payload
-
-NEAR_MIDDLE = 1e-6
-"""A place so near to the middle of two elements counts as the middle, as in runtimes: it is rounding that moved it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,55 +46,50 @@ class _Target:
 
 def _resize(context: Context, node: Node, operands: Operands) -> Tensor:
     x = need(node, operands, 0)
-    if any(map(only_in_call, operands[1:])):
-        return _by_data(context, node, operands, x)
-    targets = _targets(context, node, operands, x)
+    axes = resolve_axes(node.integers("axes", tuple(range(x.rank))), x.rank)
+    scales, sizes, roi = _given(node, operands)
+    late = [one for one in (scales, roi) if one is not None and one.numbers() is None]
+    if late or (sizes is not None and (sizes.content is None or _keeps_ratio_of_symbols(context, node, x, sizes))):
+        return resize_by_data.resized(context, node, x, axes, scales, sizes, roi)
+    return _resized(context, node, x, _targets(context, node, x, axes, (scales, sizes, roi)))
+
+
+def _given(node: Node, operands: Operands) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Scales, sizes and roi; sizes go before scales, and a roi that the coordinates do not read is none."""
+    upsample = node.op_type == "Upsample"
+    scales, sizes = optional(operands, 1 if node.opset < 11 or upsample else 2), optional(operands, 3)
+    roi = None if node.opset < 11 or upsample else optional(operands, 1)
+    if coordinates_of(node) != "tf_crop_and_resize":
+        roi = None
+    elif roi is None:
+        raise node.broken("its coordinates need a roi")
+    sizes = None if sizes is None or sizes.type.elements == 0 else sizes
+    return (None if sizes is not None else scales), sizes, roi
+
+
+def _keeps_ratio_of_symbols(context: Context, node: Node, x: Tensor, sizes: Tensor) -> bool:
+    """True where one scale for all axes can be known to a call only."""
+    extents = [*x.shape, *context.dims(sizes, "the sizes")]
+    return node.text("keep_aspect_ratio_policy", "stretch") != "stretch" and any(
+        extent.constant is None for extent in extents
+    )
+
+
+def _resized(context: Context, node: Node, x: Tensor, targets: list[_Target]) -> Tensor:
     factors = [_whole(node, extent, target) for extent, target in zip(x.shape, targets, strict=True)]
     if all(target.size == extent for target, extent in zip(targets, x.shape, strict=True)) and any(
         target.scale not in (None, 1.0) for target in targets
     ):
         raise node.unsupported("scales that change no extent, on which runtimes differ")
-    marks: dict[int, list[bool]] = {}
+    marks: dict[int, Tensor] = {}
     for axis, target in enumerate(targets):
         if factors[axis] is None and not target.keeps(x.shape[axis]):
-            x, marks[axis] = _resize_axis(context, node, x, axis, target)
+            x, marked = _resize_axis(context, node, x, axis, target)
+            marks.update({axis: marked} if marked is not None else {})
     result = _repeat(context, x, [factor or 1 for factor in factors])
-    if _coordinates(node) != "tf_crop_and_resize":
+    if coordinates_of(node) != "tf_crop_and_resize":
         return result
     return extrapolated(context, result, marks, node.number("extrapolation_value", 0.0))
-
-
-def _by_data(context: Context, node: Node, operands: Operands, x: Tensor) -> Tensor:
-    """Every named axis by what only a call knows."""
-    axes = resolve_axes(node.integers("axes", tuple(range(x.rank))), x.rank)
-    old = node.opset < 11 or node.op_type == "Upsample"
-    sizes, scales = optional(operands, 3), optional(operands, 1 if old else 2)
-    sizes = None if sizes is None or sizes.type.elements == 0 else sizes
-    steps = context.length(sizes if sizes is not None else need(node, operands, 1 if old else 2))
-    _check_count(node, len(axes), steps)
-    if node.flag("antialias", False):
-        raise node.unsupported("antialias by scales from the input's data")
-    mode, cropped = _mode(node), _coordinates(node) == "tf_crop_and_resize"
-    if mode != "nearest" and not x.dtype.is_float:
-        raise node.unsupported(f"{mode} resizing of {x.dtype}, on whose rounding runtimes differ")
-    roi = need(node, operands, 1) if cropped else None
-    outside = node.number("extrapolation_value", 0.0) if cropped else None
-    manner = Manner(
-        mode,
-        _coordinates(node),
-        _rounding(node, 1.0),
-        node.number("cubic_coeff_a", -0.75),
-        node.flag("exclude_outside", False),
-        outside,
-    )
-    chosen = axes_of(context, node, x, axes, sizes, scales)
-    for at, (axis, (size, scale)) in enumerate(zip(axes, chosen, strict=True)):
-        start, end = context.scalar(DType.FLOAT32, 0), context.scalar(DType.FLOAT32, 1)
-        if roi is not None:
-            ends = (context.slice(roi, 0, place, 1) for place in (at, at + len(axes)))
-            start, end = (context.cast(context.reshape(one, ()), DType.FLOAT32) for one in ends)
-        x = resized(context, x, axis, Axis(x.shape[axis], size, scale, start, end), manner)
-    return x
 
 
 def _whole(node: Node, extent: Dim, target: _Target) -> int | None:
@@ -99,19 +100,23 @@ def _whole(node: Node, extent: Dim, target: _Target) -> int | None:
     return whole if fits else None
 
 
-def _targets(context: Context, node: Node, operands: Operands, x: Tensor) -> list[_Target]:
-    axes = resolve_axes(node.integers("axes", tuple(range(x.rank))), x.rank)
-    scales_at = 1 if node.opset < 11 or node.op_type == "Upsample" else 2
-    scales, sizes = optional(operands, scales_at), optional(operands, 3)
-    if sizes is not None and sizes.type.elements != 0:
+def _targets(
+    context: Context,
+    node: Node,
+    x: Tensor,
+    axes: tuple[int, ...],
+    given: tuple[Tensor | None, Tensor | None, Tensor | None],
+) -> list[_Target]:
+    scales, sizes, roi = given
+    if sizes is not None:
         chosen = _by_sizes(context, node, x, axes, sizes)
     else:
         chosen = _by_scales(context, node, x, axes, scales)
-    roi = _roi(context, node, operands, len(axes))
+    ends = _roi(context, node, roi, len(axes))
     found = [_Target(extent, None) for extent in x.shape]
     for at, axis in enumerate(axes):
         size, scale = chosen[at]
-        found[axis] = _Target(size, scale, roi[at], roi[at + len(axes)])
+        found[axis] = _Target(size, scale, ends[at], ends[at + len(axes)])
     return found
 
 
@@ -145,16 +150,13 @@ def _by_scales(
     _check_count(node, len(axes), len(factors))
     if not all(least <= factor < 1 << 20 and factor > 0 for factor in factors):
         raise node.broken(f"its scales {factors} are not positive numbers, of at least 1 for Upsample")
-    return [(_scaled(node, x.shape[axis], factor), factor) for axis, factor in zip(axes, factors, strict=True)]
+    return [(_scaled(context, x.shape[axis], factor), factor) for axis, factor in zip(axes, factors, strict=True)]
 
 
-def _roi(context: Context, node: Node, operands: Operands, count: int) -> list[float]:
+def _roi(context: Context, node: Node, given: Tensor | None, count: int) -> list[float]:
     """All starts, then all ends; the whole axes where the coordinates do not go by them."""
-    given = optional(operands, 1) if node.opset >= 11 and node.op_type == "Resize" else None
-    if _coordinates(node) != "tf_crop_and_resize":
-        return [0.0] * count + [1.0] * count
     if given is None:
-        raise node.broken("its coordinates need a roi")
+        return [0.0] * count + [1.0] * count
     roi = list(map(float, context.numbers(given, "the roi")))
     if len(roi) != 2 * count or not all(map(math.isfinite, roi)):
         raise node.broken(f"its roi {roi} does not give a start and an end for each of {count} axes")
@@ -166,21 +168,21 @@ def _check_count(node: Node, axes: int, count: int) -> None:
         raise node.broken(f"it has {count} scales or sizes for {axes} axes")
 
 
-def _scaled(node: Node, extent: Dim, factor: float) -> Dim:
+def _scaled(context: Context, extent: Dim, factor: float) -> Dim:
     if factor.is_integer():
         return extent * int(factor)
     if extent.constant is not None:
         return Dim.of(math.floor(np.float32(extent.constant) * np.float32(factor)))
-    raise node.unsupported(f"the scale {factor} on a symbolic extent")
+    return resize_by_data.scaled_size(context, extent, context.scalar(DType.FLOAT32, factor))
 
 
-def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, target: _Target) -> tuple[Tensor, list[bool]]:
+def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, target: _Target) -> tuple[Tensor, Tensor | None]:
     """The axis resized, and which of its places lie outside of it."""
-    extent, size, mode = x.shape[axis].constant, target.size.constant, _mode(node)
+    extent, size, mode = x.shape[axis].constant, target.size.constant, mode_of(node)
     if size is not None and size < 1:
         raise node.unsupported(f"a result of extent {size}")
     if extent is None or size is None:
-        raise node.unsupported(f"{mode} resizing of the symbolic extent {x.shape[axis]}")
+        return resize_by_data.resized_axis(context, node, x, _late(context, x, axis, target))
     ratio = float(np.float32(size / extent if target.scale is None else target.scale))
     places = _sources(node, ratio, extent, size, target)
     marks = outside(places, extent)
@@ -199,13 +201,14 @@ def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, target: _Ta
     return weighted(context, x, axis, taps), marks
 
 
-def _mode(node: Node) -> str:
-    mode = node.text("mode", "nearest")
-    return "linear" if mode == "bilinear" else mode
-
-
-def _coordinates(node: Node) -> str:
-    return node.text("coordinate_transformation_mode", "half_pixel" if node.opset >= 11 else "asymmetric")
+def _late(context: Context, x: Tensor, axis: int, target: _Target) -> resize_by_data.Axis:
+    """The same for extents that only a call knows."""
+    if target.scale is None:
+        scale = resize_by_data.scale_of(context, x.shape[axis], target.size)
+    else:
+        scale = context.scalar(DType.FLOAT32, target.scale)
+    ends = (context.scalar(DType.FLOAT32, end) for end in (target.start, target.end))
+    return resize_by_data.Axis(axis, target.size, scale, *ends)
 
 
 def _rounding(node: Node, ratio: float) -> str:
@@ -217,9 +220,9 @@ def _rounding(node: Node, ratio: float) -> str:
 
 def _repeats(node: Node, factor: int) -> bool:
     """True where every element is repeated `factor` times: the whole-number cases of nearest."""
-    if _mode(node) != "nearest" or factor < 1:
+    if mode_of(node) != "nearest" or factor < 1:
         return False
-    kind, rounding = _coordinates(node), _rounding(node, factor)
+    kind, rounding = coordinates_of(node), _rounding(node, factor)
     if kind == "asymmetric":
         return rounding == "floor" or (factor == 2 and rounding == "round_prefer_floor")
     return kind in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round_prefer")
@@ -240,7 +243,7 @@ def _repeat(context: Context, x: Tensor, factors: list[int]) -> Tensor:
 
 def _sources(node: Node, ratio: float, extent: int, size: int, target: _Target) -> list[float]:
     """The places in the input that the output elements stand for; `length` is what they would cover of the result."""
-    kind, at, by = _coordinates(node), np.arange(size, dtype=np.float32), np.float32(ratio)
+    kind, at, by = coordinates_of(node), np.arange(size, dtype=np.float32), np.float32(ratio)
     half, last = np.float32(0.5), np.float32(extent - 1)
     length = np.float32(size) if math.isclose(ratio * extent, size, rel_tol=1e-6) else np.float32(ratio * extent)
     if kind == "asymmetric":

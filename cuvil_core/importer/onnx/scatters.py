@@ -92,7 +92,7 @@ def _max_unpool(context: Context, node: Node, operands: Operands) -> Tensor:
     empty = context.full(x.dtype, 0, [product(whole)])
     flat = context.emit("scatter", empty, at, context.reshape(x, [x.type.elements]), kind="set")
     result = context.reshape(flat, whole)
-    return result if shape is None else _grown(context, node, result, context.dims(shape, "the output shape"))
+    return result if shape is None else _grown(context, node, result, context.extents(shape))
 
 
 def _grown(context: Context, node: Node, x: Tensor, shape: Sequence[Dim]) -> Tensor:
@@ -106,29 +106,31 @@ def _grown(context: Context, node: Node, x: Tensor, shape: Sequence[Dim]) -> Ten
 def _col2im(context: Context, node: Node, operands: Operands) -> Tensor:
     """Each column of a block added at its place in the padded image, whose border is then cut off."""
     x, image, block = all_of(node, operands)
-    extents, taps = context.dims(image, "the image shape"), context.ints(block, "the block shape")
+    extents, taps = context.extents(image), context.extents(block)
     spatial = len(taps)
     dilations, strides = node.integers("dilations", (1,) * spatial), node.integers("strides", (1,) * spatial)
     pads = node.integers("pads", (0,) * 2 * spatial)
     lengths = {len(extents), len(dilations), len(strides), len(pads) // 2}
-    if x.rank != 3 or spatial < 1 or lengths != {spatial} or min(*taps, *dilations, *strides) < 1 or min(pads) < 0:
+    if x.rank != 3 or spatial < 1 or lengths != {spatial} or min(*dilations, *strides) < 1 or min(pads) < 0:
         raise node.broken("its window attributes do not fit its input and image shape")
-    if max(*taps, *dilations, *strides, *pads) > MAX_WINDOW:
+    if max(*(tap.constant or 0 for tap in taps), *dilations, *strides, *pads) > MAX_WINDOW:
         raise node.broken(f"an entry of its window attributes is larger than {MAX_WINDOW}")
+    for tap in taps:
+        context.guard(1, tap, Relation.AT_MOST)
     padded = [extent + pads[i] + pads[spatial + i] for i, extent in enumerate(extents)]
     blocks = [(padded[i] - dilations[i] * (taps[i] - 1) - 1) // strides[i] + 1 for i in range(spatial)]
-    channels = context.quotient(x.shape[1], product(map(Dim.of, taps)))
-    grid = [*map(Dim.of, taps), *blocks]
+    channels = context.quotient(x.shape[1], product(taps))
+    grid = [*taps, *blocks]
     context.guard(x.shape[2], product(blocks))
     places = []
     for i in range(spatial):
-        tap = context.number("mul", counted(context, grid, i), dilations[i])
-        places.append(context.emit("add", context.number("mul", counted(context, grid, spatial + i), strides[i]), tap))
-    at = context.reshape(flat_places(context, places, padded), [product(grid)])
-    apart = context.reshape(x, [x.shape[0], channels, product(map(Dim.of, taps)), x.shape[2]])
+        step = context.number("mul", counted(context, grid, i), dilations[i])
+        places.append(context.emit("add", context.number("mul", counted(context, grid, spatial + i), strides[i]), step))
+    flat = context.reshape(flat_places(context, places, padded), [product(grid)])
+    apart = context.reshape(x, [x.shape[0], channels, product(taps), x.shape[2]])
     rows = context.reshape(context.transpose(apart, [2, 3, 0, 1]), [product(grid), x.shape[0], channels])
     empty = context.full(x.dtype, 0, [product(padded), x.shape[0], channels])
-    added = context.transpose(context.emit("scatter", empty, at, rows, kind="sum"), [1, 2, 0])
+    added = context.transpose(context.emit("scatter", empty, flat, rows, kind="sum"), [1, 2, 0])
     whole = context.reshape(added, [x.shape[0], channels, *padded])
     for i in range(spatial):
         whole = context.slice(whole, 2 + i, pads[i], extents[i])

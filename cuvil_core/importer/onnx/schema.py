@@ -1,5 +1,7 @@
 """Checks the dtypes of a node's inputs against ONNX's own schema."""
 
+from dataclasses import replace
+
 import onnx
 
 from cuvil_core.importer.onnx.entry import Operands
@@ -11,12 +13,20 @@ _NAMES: dict[DType, str] = {DType.FLOAT32: "tensor(float)", DType.FLOAT64: "tens
 
 
 def _name(operand: Tensor) -> str:
-    """ONNX's name of the tensor's type."""
+    """ONNX's name of the tensor's type, or of the sequence's."""
+    if operand.items is not None:
+        return f"seq({_name(replace(operand, items=None))})"
     if operand.element is None:
         return _NAMES.get(operand.dtype, f"tensor({operand.dtype})")
     spelt = operand.element.value.replace("_", "")
     plain = spelt.removesuffix("fnu") if operand.element is Element.FLOAT8_E8M0 else spelt
     return f"tensor({plain.removesuffix('fn') if operand.element is Element.FLOAT4_E2M1 else plain})"
+
+
+def _kind(operand: Tensor) -> str:
+    """The same for people."""
+    kind = str(operand.element or operand.dtype)
+    return kind if operand.items is None else f"sequence of {kind}"
 
 
 def check_types(node: Node, operands: Operands) -> None:
@@ -28,7 +38,7 @@ def check_types(node: Node, operands: Operands) -> None:
         formal = schema.inputs[min(at, len(schema.inputs) - 1)]
         if operand is None:
             continue
-        name, kind = _name(operand), str(operand.element or operand.dtype)
+        name, kind = _name(operand), _kind(operand)
         if name not in allowed.get(formal.type_str, [formal.type_str]):
             raise node.broken(f"its input {at} has dtype {kind}, which ONNX does not allow there")
         shares = formal.type_str in allowed and formal.is_homogeneous

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cuvil_core.errors import UnsupportedOpError
+from cuvil_core.importer.onnx import from_data
 from cuvil_core.importer.onnx.context import Context, resolve_axis
 from cuvil_core.importer.onnx.entry import Entry, Operands, Translate, all_of, need, optional
 from cuvil_core.importer.onnx.lookups import counted
@@ -13,7 +15,7 @@ from cuvil_core.importer.onnx.movement import pad
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import dtype_of
-from cuvil_core.ir import Dim, DType, Payload, Relation
+from cuvil_core.ir import Dim, DType, Payload, Relation, dim_max
 
 Matrix = np.ndarray[Any, np.dtype[np.float64]]
 MAX_MATRIX = 1 << 22
@@ -23,30 +25,66 @@ FLOAT_DATA = 1
 """ONNX's code of float32."""
 
 
-def _circle(node: Node, rows: int, columns: int, length: int) -> tuple[Matrix, Matrix]:
+def _circle(context: Context, node: Node, grid: tuple[Dim, Dim], length: Dim, dtype: DType) -> tuple[Tensor, Tensor]:
     """cos and sin of 2·pi·row·column/length, with true zeros on the axes."""
-    if rows * columns > MAX_MATRIX or length < 1:
+    rows, columns = (extent.constant for extent in grid)
+    if rows is None or columns is None or length.constant is None:
+        return _computed_circle(context, node, grid, length, dtype)
+    if rows * columns > MAX_MATRIX:
         raise node.unsupported(f"a transform of {length} points; at most {MAX_MATRIX} products are written out")
-    turns = np.outer(np.arange(rows, dtype=np.int64), np.arange(columns, dtype=np.int64)) % length
-    angles = turns * (2 * np.pi / length)
+    turns = np.outer(np.arange(rows, dtype=np.int64), np.arange(columns, dtype=np.int64)) % max(1, length.constant)
+    angles = turns * (2 * np.pi / max(1, length.constant))
     found = [np.where(abs(values) < 1e-15, 0.0, values) for values in (np.cos(angles), np.sin(angles))]
-    return found[0], found[1]
+    return _constant(found[0], dtype), _constant(found[1], dtype)
 
 
-def _forward(node: Node, points: int, bins: int, parts: int, sign: float, factor: float) -> Matrix:
-    """points, parts of the input (real, imaginary) → bins, parts of the result: sum of x·exp(sign·i·angle)·factor."""
-    cos, sin = _circle(node, points, bins, points)
-    real = np.stack([cos, sign * sin], axis=-1)
-    imaginary = np.stack([-sign * sin, cos], axis=-1)
-    return np.stack([real, imaginary][:parts], axis=1) * factor
+def _computed_circle(
+    context: Context, node: Node, grid: tuple[Dim, Dim], length: Dim, dtype: DType
+) -> tuple[Tensor, Tensor]:
+    """The same in the call; quarters of a turn are taken off first, so that zeros are true."""
+    if dtype is DType.FLOAT64:
+        raise node.unsupported("a transform in float64 whose length is symbolic or comes from the input's data")
+    steps = context.emit("mul", counted(context, grid, 0), counted(context, grid, 1))
+    least = context.number("max", context.count(length, DType.INT64), 1)
+    turns = context.cast(context.binary("mod", steps, least, kind="floor"), DType.FLOAT32)
+    turns = context.binary("div", turns, context.cast(least, DType.FLOAT32))
+    return _sine_of_turns(context, context.number("add", turns, 0.25)), _sine_of_turns(context, turns)
 
 
-def _to_real(node: Node, points: int) -> Matrix:
+def _sine_of_turns(context: Context, turns: Tensor) -> Tensor:
+    halves = context.emit("round", context.number("mul", turns, 2))
+    rest = context.emit("sub", turns, context.number("mul", halves, 0.5))
+    odd = context.number("mod", halves, 2, kind="floor")
+    sign = context.emit("sub", context.like(odd, 1), context.number("mul", odd, 2))
+    return context.emit("mul", sign, context.emit("sin", context.number("mul", rest, 2 * math.pi)))
+
+
+def _forward(context: Context, node: Node, sizes: tuple[Dim, Dim], parts: int, sign: float, dtype: DType) -> Tensor:
+    """points, parts of the input (real, imaginary) → bins, parts of the result: sum of x·exp(sign·i·angle)."""
+    cos, sin = _circle(context, node, sizes, sizes[0], dtype)
+    forth, back = context.number("mul", sin, sign), context.number("mul", sin, -sign)
+    rows = [_side_by_side(context, cos, forth), _side_by_side(context, back, cos)][:parts]
+    return context.concat([context.reshape(row, [sizes[0], 1, sizes[1], 2]) for row in rows], 1)
+
+
+def _side_by_side(context: Context, a: Tensor, b: Tensor) -> Tensor:
+    return context.concat([context.reshape(one, [*one.shape, 1]) for one in (a, b)], a.rank)
+
+
+def _to_real(context: Context, node: Node, points: Dim, dtype: DType) -> Tensor:
     """The bins of a real signal's spectrum, but for those that mirror others → its points."""
     bins = points // 2 + 1
-    cos, sin = _circle(node, bins, points, points)
-    twice = np.where((np.arange(bins) == 0) | (2 * np.arange(bins) == points), 1.0, 2.0)[:, None]
-    return np.stack([cos * twice, -sin * twice], axis=1)[..., None] / points
+    cos, sin = _circle(context, node, (bins, points), points, dtype)
+    at = counted(context, [bins], 0)
+    own = context.number("eq", at, 0)
+    own = context.emit(
+        "or", own, context.binary("eq", context.number("mul", at, 2), context.count(points, DType.INT64))
+    )
+    twice = context.emit("select", own, context.full(cos.dtype, 1, [bins]), context.full(cos.dtype, 2, [bins]))
+    weights = context.stretch(context.reshape(twice, [bins, 1]), cos.shape)
+    rows = [context.emit("mul", one, weights) for one in (cos, context.emit("neg", sin))]
+    matrix = context.concat([context.reshape(row, [bins, 1, points, 1]) for row in rows], 1)
+    return matrix
 
 
 def _constant(matrix: Matrix, dtype: DType) -> Tensor:
@@ -56,88 +94,134 @@ def _constant(matrix: Matrix, dtype: DType) -> Tensor:
     return Tensor.of_payload(Payload(kind, data.shape, data.tobytes()))
 
 
-def _transformed(context: Context, x: Tensor, matrix: Matrix, axis: int) -> Tensor:
+def _transformed(context: Context, x: Tensor, matrix: Tensor, axis: int, by: Dim | None = None) -> Tensor:
     """Axis `axis` and the last one of x by the first two of the matrix; its other two take their places."""
-    factors = _constant(matrix, x.dtype)
-    wide = context.cast(x, factors.dtype)
+    wide = context.cast(x, matrix.dtype)
     last = x.rank - 1
-    result = context.emit("dot", wide, factors, batch_a=(), batch_b=(), contract_a=(axis, last), contract_b=(0, 1))
+    result = context.emit("dot", wide, matrix, batch_a=(), batch_b=(), contract_a=(axis, last), contract_b=(0, 1))
+    if by is not None:
+        result = context.binary("div", result, context.count(by, result.dtype))
     perm = list(range(last - 1))
     perm.insert(axis, last - 1)
     return context.cast(context.transpose(result, [*perm, last]), x.dtype)
 
 
 def _dft(context: Context, node: Node, operands: Operands) -> Tensor:
-    x, given = need(node, operands, 0), optional(operands, 1)
-    axis = _dft_axis(context, node, operands, x)
+    x, axis = need(node, operands, 0), optional(operands, 2)
     inverse, onesided = node.flag("inverse", False), node.flag("onesided", False)
-    parts, to_real = x.shape[-1].constant, inverse and onesided
-    if parts not in (1, 2) or (onesided and parts != (2 if inverse else 1)):
-        raise node.broken("its last axis must be 1 (real) or 2 (complex), as onesided and inverse say")
-    points = _points(context, node, given, (x.shape[axis] - 1) * 2 if to_real else x.shape[axis])
-    if to_real:
-        return _transformed(context, _fitted(context, x, axis, points // 2 + 1), _to_real(node, points), axis)
-    bins = points // 2 + 1 if onesided else points
-    sign, factor = (1.0, 1 / points) if inverse else (-1.0, 1.0)
-    matrix = _forward(node, points, bins, parts, sign, factor)
-    return _transformed(context, _fitted(context, x, axis, points), matrix, axis)
-
-
-def _dft_axis(context: Context, node: Node, operands: Operands, x: Tensor) -> int:
-    given = optional(operands, 2)
+    if x.rank < 2 or x.shape[-1].constant not in (1, 2):
+        raise node.broken("its last axis must be 1 (real) or 2 (complex)")
+    if onesided and x.shape[-1] != (2 if inverse else 1):
+        raise node.broken("onesided it goes from real to complex, or back if it is inverse")
+    if axis is not None and axis.content is None:
+        return _along_late_axis(context, node, operands, x, axis)
     named = node.integer("axis", 1) if node.opset < 20 else -2
-    if given is not None:
-        named = context.ints(given, "the axis")[0]
-    axis = resolve_axis(named, x.rank)
-    if axis == x.rank - 1:
+    at = resolve_axis(named if axis is None else context.ints(axis, "the axis")[0], x.rank)
+    if at == x.rank - 1:
         raise node.broken("its axis is the one of real and imaginary parts")
-    return axis
+    return _along(context, node, operands, x, at)
 
 
-def _points(context: Context, node: Node, given: Tensor | None, default: Dim) -> int:
-    points = default.constant if given is None else context.ints(given, "the length")[0]
-    if points is None:
-        raise node.unsupported(f"a transform of the symbolic extent {default}")
-    if points < 1:
-        raise node.broken(f"there is no transform of {points} points")
+def _along(context: Context, node: Node, operands: Operands, x: Tensor, axis: int) -> Tensor:
+    inverse, onesided, parts = node.flag("inverse", False), node.flag("onesided", False), x.shape[-1].constant or 1
+    default = (x.shape[axis] - 1) * 2 if _is_to_real(node) else x.shape[axis]
+    points = _points(context, optional(operands, 1), default)
+    if _is_to_real(node):
+        matrix = _to_real(context, node, points, x.dtype)
+        return _transformed(context, _fitted(context, x, axis, points // 2 + 1), matrix, axis, points)
+    bins = points // 2 + 1 if onesided else points
+    matrix = _forward(context, node, (points, bins), parts, 1.0 if inverse else -1.0, x.dtype)
+    return _transformed(context, _fitted(context, x, axis, points), matrix, axis, points if inverse else None)
+
+
+def _is_to_real(node: Node) -> bool:
+    """True for the way from half a spectrum to a real signal."""
+    return node.flag("inverse", False) and node.flag("onesided", False)
+
+
+def _along_late_axis(context: Context, node: Node, operands: Operands, x: Tensor, axis: Tensor) -> Tensor:
+    """All axes are transformed, and the call takes the one that it names, with the extents that this one has."""
+    named = context.reshape(from_data.wrapped(context, context.reshape(axis, [1]), x.rank), ())
+    context.check(context.number("ne", named, x.rank - 1), "the axis is not the one of real and imaginary parts")
+    made: dict[int, Tensor] = {}
+    for at in range(x.rank - 1):
+        if _is_to_real(node) and x.shape[at] == 1 and optional(operands, 1) is None:
+            context.check(context.number("ne", named, at), f"the axis is not {at}, which has no point")
+        else:
+            made[at] = _along(context, node, operands, x, at)
+    return _chosen(context, x, named, made)
+
+
+def _chosen(context: Context, x: Tensor, named: Tensor, made: dict[int, Tensor]) -> Tensor:
+    if not made:
+        raise UnsupportedOpError("no axis has a point to transform")
+    shape = list(next(iter(made.values())).shape)
+    for at in range(x.rank - 1):
+        if any(one.shape[at] != shape[at] for one in made.values()):
+            own = context.count(shape[at], DType.INT64)
+            for number, one in made.items():
+                here = context.number("eq", named, number)
+                own = context.emit("select", here, context.count(one.shape[at], DType.INT64), own)
+            shape[at] = context.extent(own)
+    result: Tensor | None = None
+    for number, one in made.items():
+        for at, extent in enumerate(shape):
+            # Places beyond an axis that is not the one named are clamped by gather, and never taken.
+            one = (
+                one if one.shape[at] == extent else context.emit("gather", one, counted(context, [extent], 0), axis=at)
+            )
+        here = context.stretch(context.number("eq", named, number), tuple(shape))
+        result = one if result is None else context.emit("select", here, one, result)
+    assert result is not None
+    return result
+
+
+def _points(context: Context, given: Tensor | None, default: Dim) -> Dim:
+    points = default if given is None else context.extent(given)
+    context.guard(1, points, Relation.AT_MOST)
     return points
 
 
-def _fitted(context: Context, x: Tensor, axis: int, size: int) -> Tensor:
+def _fitted(context: Context, x: Tensor, axis: int, size: Dim) -> Tensor:
     """Zeros behind, or the end cut off."""
-    extent = x.shape[axis].constant
-    if extent is None:
-        context.guard(size, x.shape[axis], Relation.AT_MOST)
-    if extent is None or extent > size:
-        return context.slice(x, axis, 0, size)
+    extent = x.shape[axis]
+    if extent == size:
+        return x
     low, high = [Dim.of(0)] * x.rank, [Dim.of(0)] * x.rank
-    high[axis] = Dim.of(size - extent)
-    return pad(context, x, low, high, 0)
+    high[axis] = dim_max(size - extent, 0)
+    return context.slice(pad(context, x, low, high, 0), axis, 0, size)
 
 
 def _stft(context: Context, node: Node, operands: Operands) -> Tensor:
     """Frames of the signal, times the window, transformed."""
-    signal, step, window, length = need(node, operands, 0), need(node, operands, 1), optional(operands, 2), None
-    length = optional(operands, 3)
+    signal, step = need(node, operands, 0), need(node, operands, 1)
+    window, length = optional(operands, 2), optional(operands, 3)
     signal = context.reshape(signal, [*signal.shape, Dim.of(1)]) if signal.rank == 2 else signal
     parts = signal.shape[-1].constant
     onesided = node.flag("onesided", True)
     if signal.rank != 3 or parts not in (1, 2) or (onesided and parts == 2):
         raise node.broken("its signal must be real, or complex without onesided")
-    hop = context.ints(step, "the frame step")[0]
-    points = _points(context, node, length, window.shape[0] if window is not None else signal.shape[1])
-    if hop < 1:
-        raise node.broken(f"the frame step {hop} is not positive")
-    frames = (signal.shape[1] - points) // hop + 1
+    points = _points(context, length, window.shape[0] if window is not None else signal.shape[1])
     context.guard(points, signal.shape[1], Relation.AT_MOST)
-    grid = (frames, Dim.of(points))
-    start = context.number("mul", counted(context, grid, 0), hop)
-    picked = context.emit("gather", signal, context.emit("add", start, counted(context, grid, 1)), axis=1)
+    picked = _frames(context, node, signal, context.cast(context.reshape(step, ()), DType.INT64), points)
     if window is not None:
         context.guard(window.type.elements, points)
         picked = context.binary("mul", picked, context.reshape(window, [points, 1]))
     bins = points // 2 + 1 if onesided else points
-    return _transformed(context, picked, _forward(node, points, bins, parts, -1.0, 1.0), 2)
+    return _transformed(context, picked, _forward(context, node, (points, bins), parts, -1.0, signal.dtype), 2)
+
+
+def _frames(context: Context, node: Node, signal: Tensor, hop: Tensor, points: Dim) -> Tensor:
+    """batch, frames, points, parts"""
+    if hop.content is not None and any((one.constant or 0) < 1 for one in hop.content.ravel()):
+        raise node.broken("the frame step is not positive")
+    context.check(context.number("ge", hop, 1), "the frame step is positive")
+    hop = context.number("max", hop, 1)
+    left = context.count(signal.shape[1] - points, DType.INT64)
+    frames = context.extent(context.number("add", context.emit("div", left, hop), 1))
+    grid = (frames, points)
+    start = context.binary("mul", counted(context, grid, 0), hop)
+    return context.emit("gather", signal, context.emit("add", start, counted(context, grid, 1)), axis=1)
 
 
 def _window_function(*terms: float) -> Translate:
@@ -145,7 +229,7 @@ def _window_function(*terms: float) -> Translate:
 
     def translate(context: Context, node: Node, operands: Operands) -> Tensor:
         (given,) = all_of(node, operands)
-        size = context.dims(given, "the size")[0]
+        size = context.extent(given)
         dtype = dtype_of(node.integer("output_datatype", FLOAT_DATA), str(node))
         if size.constant is not None and size.constant < 0:
             raise node.broken(f"the size {size} is negative")

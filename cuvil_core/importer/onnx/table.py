@@ -9,12 +9,14 @@ from cuvil_core.importer.onnx import (
     control,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     quantization,
@@ -24,8 +26,10 @@ from cuvil_core.importer.onnx import (
     resize,
     scatters,
     selection,
+    sequences,
     signal,
     slicing,
+    trees,
 )
 from cuvil_core.importer.onnx.entry import Entry
 from cuvil_core.importer.onnx.node import Node
@@ -40,12 +44,14 @@ FAMILIES = (
     control,
     einsum,
     elementwise,
+    features,
     grids,
     lookups,
     matrices,
     movement,
     ngrams,
     normalization,
+    optimizers,
     padding,
     pooling,
     quantization,
@@ -55,8 +61,10 @@ FAMILIES = (
     resize,
     selection,
     scatters,
+    sequences,
     signal,
     slicing,
+    trees,
 )
 
 

@@ -36,6 +36,8 @@ class Tensor:
     """How the graph makes the data, where that is better than a constant."""
     element: Element | None = None
     """The narrow type that the bytes stand for; operands of translations that read no elements never have one."""
+    items: "tuple[Tensor, ...] | None" = None
+    """The tensors of a sequence; then the type tells the element type alone, and there is no data."""
 
     @property
     def shape(self) -> tuple[Dim, ...]:
@@ -54,8 +56,14 @@ class Tensor:
 
     @staticmethod
     def of_value(value: Value) -> "Tensor":
-        """A tensor that the graph computes."""
-        return Tensor(value.type, value=value)
+        """A tensor that the graph computes; one without elements is known all the same."""
+        shape = value.type.static_shape
+        return Tensor(value.type, value, content=np.empty(shape, object) if shape and 0 in shape else None)
+
+    @staticmethod
+    def of_items(dtype: DType, element: Element | None, items: "tuple[Tensor, ...]") -> "Tensor":
+        """A sequence of tensors of one element type."""
+        return Tensor(TensorType(dtype, ()), element=element, items=items)
 
     @staticmethod
     def of_bytes(dtype: DType, shape: tuple[int, ...], data: bytes) -> "Tensor":

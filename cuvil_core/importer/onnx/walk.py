@@ -61,7 +61,7 @@ def _results(context: Context, scope: Scope, node: Node, operands: Operands) -> 
     check_types(node, operands)
     if entry is not None:
         return _by_entry(context, scope, *upgraded(context, node, operands), entry)
-    body = schema_body(node, operands)
+    body = schema_body(node, operands, scope.versions)
     if body is None:
         raise unknown_op(node)
     return _inlined(context, scope, node, operands, body)
@@ -73,7 +73,7 @@ def _by_entry(context: Context, scope: Scope, node: Node, operands: Operands, en
     try:
         return translate(entry, context, node, operands)
     except UnsupportedOpError as refusal:
-        body = schema_body(node, operands)
+        body = schema_body(node, operands, scope.versions)
         if body is None:
             raise
         context.builder.back_to(mark)

@@ -29,7 +29,7 @@ def _model(nodes: list[onnx.NodeProto], *functions: onnx.FunctionProto, shape: A
         "g",
         [helper.make_tensor_value_info("a", F32, shape)],
         [helper.make_tensor_value_info(out, F32, None)],
-        [numpy_helper.from_array(np.float32([10]), "ten")],
+        [numpy_helper.from_array(np.array([10], np.float32), "ten")],
     )
     return bytes(helper.make_model(graph, opset_imports=IMPORTS, functions=functions).SerializeToString())
 
@@ -39,7 +39,7 @@ def _call(name: str, *inputs: str, out: str = "z", **attributes: Any) -> onnx.No
 
 
 def _run(graph: Graph, *values: float) -> list[float]:
-    found: list[float] = next(iter(reference.run(graph, {"a": np.float32(values)}).values())).tolist()
+    found: list[float] = next(iter(reference.run(graph, {"a": np.array(values, np.float32)}).values())).tolist()
     return found
 
 
@@ -55,7 +55,7 @@ def test_names_of_a_body_do_not_meet_those_of_the_caller() -> None:
     nodes = [helper.make_node("Neg", ["x"], ["a"]), helper.make_node("Exp", ["a"], ["ten"])]
     function = _function("NegExp", [*nodes, helper.make_node("Identity", ["ten"], ["y"])])
     calls = [_call("NegExp", "a", out="b"), _call("NegExp", "b", out="c"), helper.make_node("Add", ["c", "ten"], ["z"])]
-    want = np.exp(-np.exp(-np.float32([0, 1]))) + 10
+    want = np.exp(-np.exp(-np.array([0, 1], np.float32))) + 10
     np.testing.assert_allclose(_run(load(_model(calls, function)), 0, 1), want, rtol=1e-6)
 
 

@@ -1,5 +1,6 @@
 """Narrow element types: every code, every way of rounding, packed constants, what moves them and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -11,8 +12,14 @@ from onnx import TensorProto, helper, numpy_helper
 from cuvil_core import reference
 from cuvil_core.errors import ModelError, UnsupportedOpError
 from cuvil_core.importer.onnx import load
+from cuvil_core.importer.onnx.context import Context
+from cuvil_core.importer.onnx.entry import Entry, Operands
+from cuvil_core.importer.onnx.narrow import translate
+from cuvil_core.importer.onnx.node import Node
+from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import ELEMENTS
-from cuvil_core.ir import Element, parse_graph, payload_table, print_graph
+from cuvil_core.ir import DType, Element, Payload, parse_graph, payload_table, print_graph
+from cuvil_core.ops import new_builder
 
 Array = np.ndarray[Any, Any]
 CODES = {element: code for code, element in ELEMENTS.items()}
@@ -183,6 +190,21 @@ def test_arithmetic_is_refused_by_name() -> None:
     node = helper.make_node("Add", ["x", "x"], ["y"], name="a")
     with pytest.raises(ModelError, match=r"'a'.*int4, which ONNX does not allow"):
         load(_model(node, {"x": (TensorProto.INT4, (4,))}, TensorProto.INT4))
-    node = helper.make_node("IsInf", ["x"], ["y"], name="i")
-    with pytest.raises(UnsupportedOpError, match=r"'i'.*elements of type float8_e5m2"):
-        load(_model(node, {"x": (TensorProto.FLOAT8E5M2, (4,))}, TensorProto.BOOL))
+    entry = Entry("Frobnicate", _never)
+    context = Context(new_builder())
+    x = replace(Tensor.of_payload(Payload.of(DType.UINT8, (1,), [1])), element=Element.UINT4)
+    with pytest.raises(UnsupportedOpError, match=r"'n'.*elements of type uint4"):
+        translate(entry, context, Node("Frobnicate", "", 26, "n", ("x",), ("y",), {}), (x,))
+
+
+def _never(context: Context, node: Node, operands: Operands) -> Tensor:
+    raise AssertionError("a translation met a narrow tensor")
+
+
+def test_narrow_floats_are_asked_for_what_they_are() -> None:
+    """IsInf and IsNaN answer by the numbers of the codes."""
+    x = np.array([1, np.inf, -np.inf, np.nan], np.float32).astype(ml_dtypes.float8_e5m2)
+    for op_type, want in (("IsInf", [False, True, True, False]), ("IsNaN", [False, False, False, True])):
+        node = helper.make_node(op_type, ["x"], ["y"])
+        graph = load(_model(node, {"x": (TensorProto.FLOAT8E5M2, (4,))}, TensorProto.BOOL))
+        assert reference.run(graph, {"x": x})["y"].tolist() == want

@@ -17,7 +17,7 @@ from cuvil_core.ir import Graph
 from cuvil_core.passes import run
 
 Arrays = list[np.ndarray[Any, Any]]
-LEAST_RIGHT = 1162
+LEAST_RIGHT = 1167
 """Cases that must be computed rightly; raise it when ops are added."""
 SETTINGS = frozenset(
     (

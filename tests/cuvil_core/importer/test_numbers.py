@@ -237,3 +237,9 @@ def test_a_float_modulus_takes_the_sign_of_the_divisor() -> None:
     assert np.signbit(got[:4]).tolist() == [False, True, True, False]
     with pytest.raises(ModelError, match="before opset 28"):
         _answer("Mod", x, y, opset=27)
+
+
+def test_integers_to_float_powers() -> None:
+    """An integer base with a float exponent is the double's power, truncated."""
+    base = np.array([3, -2, 10**12, 2, 16777215], np.int64)
+    assert _answer("Pow", base, _f32([6, 3, 1.5, -1, 0.5]), opset=15) == [729, -8, 10**18, 0, 4095]

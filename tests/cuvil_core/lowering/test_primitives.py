@@ -276,7 +276,8 @@ def graph_of_scalars() -> Graph:
     """Rank 0 in and out."""
     make = Maker()
     x = make.input("x")
-    return make.done(make.op("exp", x), x, make.op("reshape", x, shape=(1, 1)))
+    bits = make.op("bitcast", x, dtype=DType.INT32)
+    return make.done(make.op("exp", x), x, make.op("reshape", x, shape=(1, 1)), bits)
 
 
 def test_scalars_and_inputs_as_outputs(tmp_path: Path) -> None:
