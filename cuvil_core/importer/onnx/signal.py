@@ -1,8 +1,7 @@
-"""Spectra and windows: DFT and STFT as dots with matrices of cosines and sines, window functions, mel weights."""
+"""Spectra and windows: DFT, STFT, window functions, mel weights."""
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,95 +14,20 @@ from cuvil_core.importer.onnx.movement import pad
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import dtype_of
-from cuvil_core.ir import Dim, DType, Payload, Relation, dim_max
+from cuvil_core.importer.onnx.transforms import (
+    MAX_MATRIX,
+    Matrix,
+    by_matrix,
+    constant,
+    matrix_to_real,
+    transformed,
+    working,
+)
+from cuvil_core.ir import Dim, DType, Relation, dim_max
 
-Matrix = np.ndarray[Any, np.dtype[np.float64]]
-MAX_MATRIX = 1 << 22
-"""Elements of a matrix of cosines: a transform of 2,048 points has as many; longer ones want a fast algorithm."""
 MAX_WINDOW_FUNCTION = 1 << 20
 FLOAT_DATA = 1
 """ONNX's code of float32."""
-
-
-def _circle(context: Context, node: Node, grid: tuple[Dim, Dim], length: Dim, dtype: DType) -> tuple[Tensor, Tensor]:
-    """cos and sin of 2·pi·row·column/length, with true zeros on the axes."""
-    rows, columns = (extent.constant for extent in grid)
-    if rows is None or columns is None or length.constant is None:
-        return _computed_circle(context, node, grid, length, dtype)
-    if rows * columns > MAX_MATRIX:
-        raise node.unsupported(f"a transform of {length} points; at most {MAX_MATRIX} products are written out")
-    turns = np.outer(np.arange(rows, dtype=np.int64), np.arange(columns, dtype=np.int64)) % max(1, length.constant)
-    angles = turns * (2 * np.pi / max(1, length.constant))
-    found = [np.where(abs(values) < 1e-15, 0.0, values) for values in (np.cos(angles), np.sin(angles))]
-    return _constant(found[0], dtype), _constant(found[1], dtype)
-
-
-def _computed_circle(
-    context: Context, node: Node, grid: tuple[Dim, Dim], length: Dim, dtype: DType
-) -> tuple[Tensor, Tensor]:
-    """The same in the call; quarters of a turn are taken off first, so that zeros are true."""
-    if dtype is DType.FLOAT64:
-        raise node.unsupported("a transform in float64 whose length is symbolic or comes from the input's data")
-    steps = context.emit("mul", counted(context, grid, 0), counted(context, grid, 1))
-    least = context.number("max", context.count(length, DType.INT64), 1)
-    turns = context.cast(context.binary("mod", steps, least, kind="floor"), DType.FLOAT32)
-    turns = context.binary("div", turns, context.cast(least, DType.FLOAT32))
-    return _sine_of_turns(context, context.number("add", turns, 0.25)), _sine_of_turns(context, turns)
-
-
-def _sine_of_turns(context: Context, turns: Tensor) -> Tensor:
-    halves = context.emit("round", context.number("mul", turns, 2))
-    rest = context.emit("sub", turns, context.number("mul", halves, 0.5))
-    odd = context.number("mod", halves, 2, kind="floor")
-    sign = context.emit("sub", context.like(odd, 1), context.number("mul", odd, 2))
-    return context.emit("mul", sign, context.emit("sin", context.number("mul", rest, 2 * math.pi)))
-
-
-def _forward(context: Context, node: Node, sizes: tuple[Dim, Dim], parts: int, sign: float, dtype: DType) -> Tensor:
-    """points, parts of the input (real, imaginary) → bins, parts of the result: sum of x·exp(sign·i·angle)."""
-    cos, sin = _circle(context, node, sizes, sizes[0], dtype)
-    forth, back = context.number("mul", sin, sign), context.number("mul", sin, -sign)
-    rows = [_side_by_side(context, cos, forth), _side_by_side(context, back, cos)][:parts]
-    return context.concat([context.reshape(row, [sizes[0], 1, sizes[1], 2]) for row in rows], 1)
-
-
-def _side_by_side(context: Context, a: Tensor, b: Tensor) -> Tensor:
-    return context.concat([context.reshape(one, [*one.shape, 1]) for one in (a, b)], a.rank)
-
-
-def _to_real(context: Context, node: Node, points: Dim, dtype: DType) -> Tensor:
-    """The bins of a real signal's spectrum, but for those that mirror others → its points."""
-    bins = points // 2 + 1
-    cos, sin = _circle(context, node, (bins, points), points, dtype)
-    at = counted(context, [bins], 0)
-    own = context.number("eq", at, 0)
-    own = context.emit(
-        "or", own, context.binary("eq", context.number("mul", at, 2), context.count(points, DType.INT64))
-    )
-    twice = context.emit("select", own, context.full(cos.dtype, 1, [bins]), context.full(cos.dtype, 2, [bins]))
-    weights = context.stretch(context.reshape(twice, [bins, 1]), cos.shape)
-    rows = [context.emit("mul", one, weights) for one in (cos, context.emit("neg", sin))]
-    matrix = context.concat([context.reshape(row, [bins, 1, points, 1]) for row in rows], 1)
-    return matrix
-
-
-def _constant(matrix: Matrix, dtype: DType) -> Tensor:
-    wide = np.float64 if dtype is DType.FLOAT64 else np.float32
-    data = np.ascontiguousarray(matrix.astype(wide))
-    kind = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
-    return Tensor.of_payload(Payload(kind, data.shape, data.tobytes()))
-
-
-def _transformed(context: Context, x: Tensor, matrix: Tensor, axis: int, by: Dim | None = None) -> Tensor:
-    """Axis `axis` and the last one of x by the first two of the matrix; its other two take their places."""
-    wide = context.cast(x, matrix.dtype)
-    last = x.rank - 1
-    result = context.emit("dot", wide, matrix, batch_a=(), batch_b=(), contract_a=(axis, last), contract_b=(0, 1))
-    if by is not None:
-        result = context.binary("div", result, context.count(by, result.dtype))
-    perm = list(range(last - 1))
-    perm.insert(axis, last - 1)
-    return context.cast(context.transpose(result, [*perm, last]), x.dtype)
 
 
 def _dft(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -123,15 +47,19 @@ def _dft(context: Context, node: Node, operands: Operands) -> Tensor:
 
 
 def _along(context: Context, node: Node, operands: Operands, x: Tensor, axis: int) -> Tensor:
-    inverse, onesided, parts = node.flag("inverse", False), node.flag("onesided", False), x.shape[-1].constant or 1
     default = (x.shape[axis] - 1) * 2 if _is_to_real(node) else x.shape[axis]
     points = _points(context, optional(operands, 1), default)
+    wide = context.cast(x, working(x.dtype))
     if _is_to_real(node):
-        matrix = _to_real(context, node, points, x.dtype)
-        return _transformed(context, _fitted(context, x, axis, points // 2 + 1), matrix, axis, points)
-    bins = points // 2 + 1 if onesided else points
-    matrix = _forward(context, node, (points, bins), parts, 1.0 if inverse else -1.0, x.dtype)
-    return _transformed(context, _fitted(context, x, axis, points), matrix, axis, points if inverse else None)
+        half = _fitted(context, wide, axis, points // 2 + 1)
+        result = by_matrix(context, half, matrix_to_real(context, node, points, wide.dtype), axis)
+    else:
+        bins = points // 2 + 1 if node.flag("onesided", False) else points
+        sign = 1.0 if node.flag("inverse", False) else -1.0
+        result = transformed(context, node, _fitted(context, wide, axis, points), axis, points, bins, sign)
+    if node.flag("inverse", False):
+        result = context.binary("div", result, context.count(points, result.dtype))
+    return context.cast(result, x.dtype)
 
 
 def _is_to_real(node: Node) -> bool:
@@ -208,7 +136,8 @@ def _stft(context: Context, node: Node, operands: Operands) -> Tensor:
         context.guard(window.type.elements, points)
         picked = context.binary("mul", picked, context.reshape(window, [points, 1]))
     bins = points // 2 + 1 if onesided else points
-    return _transformed(context, picked, _forward(context, node, (points, bins), parts, -1.0, signal.dtype), 2)
+    wide = context.cast(picked, working(signal.dtype))
+    return context.cast(transformed(context, node, wide, 2, points, bins, -1.0), signal.dtype)
 
 
 def _frames(context: Context, node: Node, signal: Tensor, hop: Tensor, points: Dim) -> Tensor:
@@ -238,7 +167,7 @@ def _window_function(*terms: float) -> Translate:
             return context.cast(_computed(context, size, length, terms), dtype)
         turns = np.arange(size.constant) * (2 * np.pi / max(1, length.constant or 0))
         values = sum(((-1) ** at * term * np.cos(at * turns) for at, term in enumerate(terms)), np.zeros(size.constant))
-        return context.cast(_constant(values, dtype), dtype)
+        return context.cast(constant(values, dtype), dtype)
 
     return translate
 
@@ -269,7 +198,7 @@ def _mel_weights(context: Context, node: Node, operands: Operands) -> Tensor:
     if places[-2] >= rows:
         raise node.broken(f"its upper edge lies beyond the {rows} bins of the spectrum")
     weights = np.stack([_triangle(rows, *map(int, places[at : at + 3])) for at in range(bins)], axis=1)
-    return context.cast(_constant(weights, dtype), dtype)
+    return context.cast(constant(weights, dtype), dtype)
 
 
 def _triangle(rows: int, left: int, centre: int, right: int) -> Matrix:

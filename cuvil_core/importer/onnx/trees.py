@@ -97,7 +97,7 @@ def _regressor(context: Context, node: Node, operands: Operands) -> Tensor:
     for branch in ("true", "false"):
         ids = node.integers(f"nodes_{branch}nodeids")
         pairs = zip(names, ids, kinds, strict=False)
-        ways.append([place.get(name if end == "LEAF" else (name[0], to), -1) for name, to, end in pairs])
+        ways.append([_way(place, name, to, end == "LEAF") for name, to, end in pairs])
     forest = _Forest(
         node.integers("nodes_featureids"),
         node.numbers("nodes_values"),
@@ -115,6 +115,13 @@ def _regressor(context: Context, node: Node, operands: Operands) -> Tensor:
             raise node.broken("its base values do not fit its targets")
         result = context.binary("add", result, _table(DType.FLOAT32, np.array(base)))
     return _transformed(context, node, result, node.text("post_transform", "NONE"))
+
+
+def _way(place: "dict[tuple[int, int], int]", name: tuple[int, int], to: int, leaf: bool) -> int:
+    """Where a branch leads: a leaf to itself, nothing else does."""
+    if leaf:
+        return place[name]
+    return -1 if to == name[1] else place.get((name[0], to), -1)
 
 
 def _ballots(node: Node) -> "list[tuple[int, float, tuple[int, int]]]":
@@ -148,7 +155,8 @@ def _branches(node: Node, branch: str, inner: int) -> list[int]:
     ids, leaves = node.integers(f"nodes_{branch}nodeids"), node.integers(f"nodes_{branch}leafs")
     if len(ids) != inner or len(leaves) != inner:
         raise node.broken("its nodes differ in number")
-    return [one + inner if leaf else (one if one < inner else -1) for one, leaf in zip(ids, leaves, strict=True)]
+    pairs = enumerate(zip(ids, leaves, strict=True))
+    return [one + inner if leaf else (one if one < inner and one != at else -1) for at, (one, leaf) in pairs]
 
 
 def _members(node: Node, modes: list[int], nodes: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":

@@ -10,10 +10,12 @@ from onnx import parser
 
 from cuvil_core import reference
 from cuvil_core.contract import InputSpec
-from cuvil_core.errors import InputError, ModelError, SizeError, UnsupportedOpError
+from cuvil_core.errors import CuvilError, InputError, InternalError, ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx import load
 from cuvil_core.ir import Graph
+from cuvil_core.lowering import lower
 from cuvil_core.passes import run
+from cuvil_core.scheduling import Isa, Machine, choose
 from graph_checks import interpreted
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -311,3 +313,48 @@ def test_a_guard_of_a_body_is_a_guard_of_the_call() -> None:
     """
     graph = load(_model("(float[N] x, float[M] z, int64 turns) => (float[N] y)", body), (InputSpec("x", ("N",)),))
     assert [str(guard) for guard in graph.guards] in (["N == M"], ["M == N"])
+
+
+DAMAGED = {
+    "branch": _model("(float[N, 3] x, bool flag) => (float[N, 3] y)", f"z = Exp(x) {SIDES}"),
+    "loop": _model(
+        "(float[N, 3] x, int64 turns) => (float[N, 3] y, float[R, N, 3] rows)",
+        "outside = Exp(x)" + LOOP.format(turns="turns", flag="", condition="next = Identity(go_on)"),
+    ),
+    "scan": _model(
+        "(float[2] start, float[T, 2] a) => (float[2] y, float[T, 2] rows)",
+        """
+        y, rows = Scan (start, a) <num_scan_inputs = 1, scan_input_directions = [1],
+          body = s (float[2] s, float[2] one) => (float[2] sum, float[2] row) { sum = Add(s, one) row = Exp(sum) }
+        >
+        """,
+    ),
+    "layer": _model(
+        "(float[T, N, 2] x, int32[N] lengths) => (float[T, 1, N, 2] y, float[1, N, 2] h, float[1, N, 2] c)",
+        """
+        w = Constant <value = float[1, 8, 2] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5}> ()
+        y, h, c = LSTM <hidden_size = 2, activations = ["Sigmoid", "Tanh", "Affine"], activation_alpha = [0.5]>
+          (x, w, w, , lengths)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_control_flow_is_refused_or_compiled(name: str) -> None:
+    """A flipped bit anywhere ends in a sentence, or in a graph that lowers; never in a fault of the compiler."""
+    data, random = DAMAGED[name], np.random.default_rng(5)
+    load(data)
+    ends = set()
+    for _ in range(250):
+        at, bit = int(random.integers(len(data))), int(random.integers(8))
+        try:
+            graph = load(data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :])
+            optimized, _ = run(graph, 2)
+            lower(optimized, choose(optimized, Machine.of(Isa.AVX2)))
+            ends.add("compiled")
+        except CuvilError as error:
+            assert not isinstance(error, InternalError), f"bit {bit} of byte {at}: {error}"
+            assert len(str(error).splitlines()) == 1
+            ends.add(type(error).__name__)
+    assert {"compiled", "ModelError"} <= ends

@@ -160,6 +160,9 @@ CASES: dict[str, Case] = {
     "a spectrum": Case(
         "DFT", {"x": (("N", "M", 6, 1), F32)}, {"onesided": 1}, {"a": np.int64(2)}, "x _ a", compiled=True
     ),
+    "a spectrum in two steps": Case(
+        "DFT", {"x": (("N", 12, "M", 2), F32)}, {"inverse": 1, "axis": 1}, opset=17, compiled=True
+    ),
     "a spectrum of symbolic length": Case("DFT", {"x": (("N", "M", 2), F32)}, {"inverse": 1}, compiled=True),
     "framed spectra": Case(
         "STFT",
@@ -194,13 +197,57 @@ CASES: dict[str, Case] = {
     ),
     "a step of Adam": Case(
         "Adam",
-        {"r": ((), F32), "t": ((), -3), **{name: (("N", "M"), F32) for name in "xgv"}},
+        {"r": ((), F32), "t": ((), -3), **{name: (("N", "M"), F32) for name in "xgvh"}},
         {"norm_coefficient": 0.01},
-        {"h": np.ones((1, 1), np.float32)},
-        "r t x g v h2",
         outputs=3,
         opset=1,
         domain="ai.onnx.preview.training",
+        compiled=True,
+    ),
+    "a step with momentum": Case(
+        "Momentum",
+        {"r": ((), F32), "t": ((), -3), **{name: (("N", "M"), F32) for name in "xgv"}},
+        {"norm_coefficient": 0.01, "alpha": 0.9, "beta": 0.5, "mode": "nesterov"},
+        outputs=2,
+        opset=1,
+        domain="ai.onnx.preview.training",
+    ),
+    "trees": Case(
+        "TreeEnsemble",
+        {"x": (("N", 2), F32)},
+        {
+            "n_targets": 2,
+            "aggregate_function": 0,
+            "tree_roots": [0, 2],
+            "nodes_featureids": [0, 1, 1],
+            "nodes_modes": helper.make_tensor("m", onnx.TensorProto.UINT8, [3], [0, 3, 6]),
+            "nodes_splits": helper.make_tensor("s", onnx.TensorProto.FLOAT, [3], [0.5, -0.25, 0.0]),
+            "nodes_truenodeids": [1, 0, 2],
+            "nodes_trueleafs": [0, 1, 1],
+            "nodes_falsenodeids": [1, 2, 3],
+            "nodes_falseleafs": [1, 1, 1],
+            "nodes_missing_value_tracks_true": [1, 0, 0],
+            "leaf_targetids": [0, 1, 0, 1],
+            "leaf_weights": helper.make_tensor("w", onnx.TensorProto.FLOAT, [4], [1.0, 2.0, 4.0, 8.0]),
+            "membership_values": helper.make_tensor("v", onnx.TensorProto.FLOAT, [3], [1.0, -1.0, float("nan")]),
+        },
+        opset=5,
+        domain="ai.onnx.ml",
+        compiled=True,
+    ),
+    "labels": Case(
+        "LabelEncoder",
+        {"x": (("N", "M"), 3)},
+        {"keys_int64s": [-1, 2, -1], "values_floats": [1.5, 2.5, 3.5], "default_float": -7.0},
+        opset=4,
+        domain="ai.onnx.ml",
+        compiled=True,
+    ),
+    "columns": Case(
+        "ArrayFeatureExtractor",
+        {"x": (("N", 4), F32), "i": ((1, "M"), 3)},
+        opset=1,
+        domain="ai.onnx.ml",
     ),
     "resized by scales": Case(
         "Resize", IMAGE, {"mode": "linear"}, {"s": np.array([1, 1, 1.7, 0.6], F32)}, "x _ s", compiled=True
@@ -221,7 +268,6 @@ CASES: dict[str, Case] = {
         "x r _ z",
     ),
 }
-del CASES["a step of Adam"]
 
 
 def _both(case: Case, sizes: dict[str, int]) -> tuple[Graph, dict[str, Array], dict[str, Array]]:
