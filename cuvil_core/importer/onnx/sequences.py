@@ -53,10 +53,17 @@ def _insert(context: Context, node: Node, operands: Operands) -> Tensor:
 
 def _place(context: Context, node: Node, given: Tensor, length: int, greatest: int) -> int:
     """A known place in -length .. greatest, counted from the front."""
-    (place,) = context.ints(given, "the position")
+    place = _number(context, node, given, "the position")
     if not -length <= place <= greatest:
         raise node.broken(f"the position {place} is outside of a sequence of {length}")
     return place + length if place < 0 else place
+
+
+def _number(context: Context, node: Node, given: Tensor, what: str) -> int:
+    numbers = context.ints(given, what)
+    if len(numbers) != 1:
+        raise node.broken(f"{what} is not one number")
+    return numbers[0]
 
 
 def _erase(context: Context, node: Node, operands: Operands) -> Tensor:
@@ -104,7 +111,7 @@ def _sizes(context: Context, node: Node, extent: Dim, given: Tensor | None) -> l
         sizes = context.extents(given) if only_in_call(given) else context.dims(given, "the sizes")
         context.guard(sum(sizes, Dim.of(0)), extent)
         return sizes
-    size = 1 if given is None else context.ints(given, "the size of the parts")[0]
+    size = 1 if given is None else _number(context, node, given, "the size of the parts")
     if size < 1:
         raise node.broken(f"parts of size {size} make no sequence")
     if extent.constant is None or extent.constant > MAX_ITEMS * size:

@@ -124,6 +124,8 @@ REFUSED: dict[str, tuple[Nodes, dict[str, Any], type[CuvilError], str]] = {
     "a place from data": (
         [BOTH, ("ArgMax", ["x"], "i", {"axis": 0, "keepdims": 0}), ("ReduceMax", ["i"], "p", {"keepdims": 0}),
          ("SequenceAt", ["s", "p"], "y", {})], {}, UnsupportedOpError, "takes the position from the input's data"),
+    "no place": ([BOTH, ("SequenceAt", ["s", "p"], "y", {})], {"p": np.zeros(0, np.int64)}, ModelError,
+                 "position is not one number"),
     "erasing nothing": ([("SequenceEmpty", [], "s", {}), ("SequenceErase", ["s"], "y", {})], {}, ModelError,
                         "nothing to erase"),
     "two dtypes": ([BOTH, ("SequenceInsert", ["s", "p"], "y", {})], {"p": np.int64(1)}, ModelError, "n-SequenceInsert"),
