@@ -182,6 +182,28 @@ def test_rows_of_a_loop_that_its_data_ends(turns: int, bound: float) -> None:
     _agree(model, load(model), {"x": X, "turns": np.array(turns, np.int64)})
 
 
+WINDOWS = """
+  count = Constant <value = int64 {3}> () zero = Constant <value = int64 {0}> ()
+  y, rows = Loop (turns, , count) <
+    body = b (int64 i, bool go_on, int64 state) => (bool next, int64 after, float[W, 3] row) {
+      next = Identity(go_on) after = Add(state, zero) axes = Constant <value = int64[1] {0}> ()
+      first = Unsqueeze(i, axes) width = Constant <value = int64 {2}> () end = Add(i, width)
+      last = Unsqueeze(end, axes) row = Slice(x, first, last)
+    }
+  >
+"""
+
+
+def test_windows_that_move_with_the_turn() -> None:
+    """A slice from i to i + 2 has two rows wherever it lies; one that does not fit ends the call."""
+    model = _model("(float[N, 3] x, int64 turns) => (int64 y, float[R, W, 3] rows)", WINDOWS)
+    graph = load(model)
+    _agree(model, graph, {"x": X, "turns": np.array(3)})
+    for call in (reference.run, interpreted):
+        with pytest.raises(InputError, match="that a slice of 2 elements lies within its axis"):
+            call(run(graph, 2)[0], {"x": X, "turns": np.array(4)})
+
+
 def test_rows_without_a_limit_are_refused() -> None:
     """A loop that only its condition ends has no room for rows."""
     body = LOOP.format(turns="", flag="flag", condition="next = Identity(go_on)")
