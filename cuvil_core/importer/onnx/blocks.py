@@ -49,8 +49,8 @@ class Body:
 
 def agree(context: Context, a: Tensor, b: Tensor, what: str) -> None:
     """Go on where a value has one type on two ways, with guards where that cannot be proved."""
-    if a.dtype is not b.dtype:
-        raise ModelError(f"{what} is {a.dtype} on one way and {b.dtype} on the other")
+    if a.dtype is not b.dtype or a.element is not b.element:
+        raise ModelError(f"{what} is {a.element or a.dtype} on one way and {b.element or b.dtype} on the other")
     if a.rank != b.rank or any(_differ(x, y) for x, y in zip(a.shape, b.shape, strict=True)):
         shapes = " and ".join(f"[{', '.join(map(str, one.shape))}]" for one in (a, b))
         raise UnsupportedOpError(f"{what} has the shapes {shapes}, by the way taken; give it one shape")
@@ -77,7 +77,12 @@ def emit_if(context: Context, condition: Tensor, sides: Sequence[Callable[[Body]
     blocks = tuple(body.finish((), captured, outputs) for body, outputs in made)
     flag = context.value(context.reshape(condition, ()))
     results = context.builder.emit_all("if", [flag, *captured], {}, None, context.provenance, blocks)
-    return [Tensor.of_value(result) for result in results]
+    return [_made(result, one) for result, one in zip(results, then, strict=True)]
+
+
+def _made(value: Value, inside: Tensor) -> Tensor:
+    """The result for what a block yields, of the same element type."""
+    return replace(Tensor.of_value(value), element=inside.element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,7 @@ def emit_loop(
         raise UnsupportedOpError("it carries a sequence from turn to turn of a loop whose length only a call knows")
     body = Body(context)
     counter = body.argument(TensorType(DType.INT64, ()))
-    state = [body.argument(one.type) for one in initial]
+    state = [replace(body.argument(one.type), element=one.element) for one in initial]
     turn = make(body, counter, state)
     for number, (one, other) in enumerate(zip(initial, turn.state, strict=True)):
         agree(context, one, other, f"its loop-carried value {number}")
@@ -131,10 +136,8 @@ def emit_loop(
     }
     if not turn.state and not turn.rows:
         return [], []
-    results = [
-        Tensor.of_value(one)
-        for one in context.builder.emit_all("loop", operands, attributes, None, context.provenance, (block,))
-    ]
+    values = context.builder.emit_all("loop", operands, attributes, None, context.provenance, (block,))
+    results = [_made(value, one) for value, one in zip(values, (*turn.state, *turn.rows), strict=True)]
     for one in results:
         context.check_size(one.type)
     return results[: len(state)], results[len(state) :]
