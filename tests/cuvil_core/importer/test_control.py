@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
@@ -182,6 +183,28 @@ def test_rows_of_a_loop_that_its_data_ends(turns: int, bound: float) -> None:
     _agree(model, load(model), {"x": X, "turns": np.array(turns, np.int64)})
 
 
+WINDOWS = """
+  count = Constant <value = int64 {3}> () zero = Constant <value = int64 {0}> ()
+  y, rows = Loop (turns, , count) <
+    body = b (int64 i, bool go_on, int64 state) => (bool next, int64 after, float[W, 3] row) {
+      next = Identity(go_on) after = Add(state, zero) axes = Constant <value = int64[1] {0}> ()
+      first = Unsqueeze(i, axes) width = Constant <value = int64 {2}> () end = Add(i, width)
+      last = Unsqueeze(end, axes) row = Slice(x, first, last)
+    }
+  >
+"""
+
+
+def test_windows_that_move_with_the_turn() -> None:
+    """A slice from i to i + 2 has two rows wherever it lies; one that does not fit ends the call."""
+    model = _model("(float[N, 3] x, int64 turns) => (int64 y, float[R, W, 3] rows)", WINDOWS)
+    graph = load(model)
+    _agree(model, graph, {"x": X, "turns": np.array(3)})
+    for call in (reference.run, interpreted):
+        with pytest.raises(InputError, match="that a slice of 2 elements lies within its axis"):
+            call(run(graph, 2)[0], {"x": X, "turns": np.array(4)})
+
+
 def test_rows_without_a_limit_are_refused() -> None:
     """A loop that only its condition ends has no room for rows."""
     body = LOOP.format(turns="", flag="flag", condition="next = Identity(go_on)")
@@ -292,6 +315,36 @@ def test_unrolling_is_bounded() -> None:
     head = "turns = Constant <value = int64 {200}> ()"
     with pytest.raises(SizeError, match="unrolls to more than 4096 nodes"):
         load(_model("(float[N] x) => (float[M] y)", f"{head} y{last}"))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_narrow_types_go_through_blocks(flag: bool) -> None:
+    """What a branch, a loop and a scan hand on keeps its element type, and is widened as such afterwards."""
+    body = """
+      q = Cast <to = 17> (x) minus = Neg(x) other = Cast <to = 17> (minus)
+      picked = If (flag) <
+        then_branch = t () => (float8e4m3fn[N, 3] a) { a = Identity(q) },
+        else_branch = e () => (float8e4m3fn[N, 3] b) { b = Identity(other) }
+      >
+      two = Constant <value = int64 {2}> ()
+      last, rows = Loop (two, , picked) <
+        body = l (int64 i, bool c, float8e4m3fn[N, 3] s) => (bool d, float8e4m3fn[N, 3] n, float8e4m3fn[N, 3] row) {
+          d = Identity(c) n = Identity(q) row = Identity(s)
+        }
+      >
+      turned = Scan (rows) <num_scan_inputs = 1, scan_output_directions = [1],
+        body = s (float8e4m3fn[N, 3] one) => (float8e4m3fn[N, 3] same) { same = Identity(one) }
+      >
+      y = Cast <to = 1> (turned) z = Cast <to = 1> (last)
+    """
+    model = _model("(float[N, 3] x, bool flag) => (float[R, N, 3] y, float[N, 3] z)", body, opset=21)
+    x = X * np.float32(7.3)
+    narrow = x.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    graph = load(model)
+    for call in (reference.run, interpreted):
+        found = call(run(graph, 2)[0], {"x": x, "flag": np.array(flag)})
+        np.testing.assert_array_equal(found["y"], np.stack([narrow, narrow if flag else -narrow]))
+        np.testing.assert_array_equal(found["z"], narrow)
 
 
 def test_bodies_of_wrong_signatures_are_broken_models() -> None:
