@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from e2e.stories.access import Object, StoryError, wait
@@ -28,8 +29,8 @@ class Bad:
     """errorRate or latency."""
     limit: float
     """Share of breaches that the SLO allows."""
-    counts: Callable[[World, str], list[Counts]]
-    """Of the world and PromQL matchers: the counts at each scrape."""
+    counts: Callable[[World, str, str], list[Counts]]
+    """Of the world, PromQL matchers and a PromQL duration back from now: the counts at each scrape."""
     changes: dict[str, Any] = field(default_factory=dict)
     rate: float = 20
     """Requests a second."""
@@ -53,8 +54,8 @@ def play(world: World, namespace: str, bad: Bad, stable: str) -> Played:
         facts = _dossier(status, bad, stable)
         revision = status["rollback"]["revision"]
         if bad.timed:
-            facts += _timed(world, namespace, bad, revision, route)
-        facts += [_alert(world, namespace, began), _event(world, namespace, revision)]
+            facts += _timed(world, namespace, bad, revision, route, began)
+        facts += [_alert(world, namespace, began), _event(world, namespace, revision, began)]
     facts.append(_calm(load, stable))
     return Played(facts, timeline, revision)
 
@@ -70,9 +71,10 @@ def _dossier(status: Object, bad: Bad, stable: str) -> list[str]:
     return [f"rolled back {dossier['revision']} to {stable}: {dossier['message']}", "quarantined"]
 
 
-def _timed(world: World, namespace: str, bad: Bad, revision: str, route: RouteWatch) -> list[str]:
+def _timed(world: World, namespace: str, bad: Bad, revision: str, route: RouteWatch, began: float) -> list[str]:
+    """Of this play's scrapes alone: the same revision may have been rolled back on this cluster a moment ago."""
     picked = f'namespace="{namespace}",model="{NAME}",revision="{revision}"'
-    crossed = first_crossing(bad.counts(world, picked), bad.limit, ALPHA)
+    crossed = first_crossing(bad.counts(world, picked, f"{time.time() - began:.0f}s"), bad.limit, ALPHA)
     if crossed is None:
         raise StoryError("the scrapes, replayed, never cross the bound: the rollback had no ground")
     took = route.no_traffic_at(revision) - crossed
@@ -92,13 +94,20 @@ def _alert(world: World, namespace: str, began: float) -> str:
     return f"the webhook got {alert['labels']['alertname']}"
 
 
-def _event(world: World, namespace: str, revision: str) -> str:
+def _event(world: World, namespace: str, revision: str, began: float) -> str:
     def look() -> Object | None:
         events = world.access.list("v1", "Event", namespace)
-        return next((one for one in events if one["reason"] == "RolledBack" and revision in one["message"]), None)
+        told = (one for one in events if one["reason"] == "RolledBack" and revision in one["message"])
+        return next((one for one in told if _told_at(one) >= int(began)), None)
 
     event = wait(f"an Event RolledBack of {revision}", look, 30)
     return f"Event {event['reason']}: {event['message'][:160]}"
+
+
+def _told_at(event: Object) -> float:
+    """When an Event was written last; whole seconds since 1970, or finer."""
+    text = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
+    return datetime.fromisoformat(str(text)).timestamp()
 
 
 def _calm(load: Load, stable: str) -> str:

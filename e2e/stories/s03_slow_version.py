@@ -35,7 +35,7 @@ def played(world: World, namespace: str = STAGE, timed: bool = True) -> Played:
         version=other(kind),
         gate="latency",
         limit=0.05,
-        counts=lambda world, picked: replay.latency_counts(world.prometheus, picked, LATENCY_SECONDS, "15m"),
+        counts=lambda world, picked, window: replay.latency_counts(world.prometheus, picked, LATENCY_SECONDS, window),
         changes={"serving__resources": resources},
         rate=RATE,
         batch=BATCH,

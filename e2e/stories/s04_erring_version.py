@@ -9,7 +9,7 @@ ERRING = Bad(
     version="overflowing",
     gate="errorRate",
     limit=0.02,
-    counts=lambda world, picked: replay.error_counts(world.prometheus, picked, "15m"),
+    counts=lambda world, picked, window: replay.error_counts(world.prometheus, picked, window),
 )
 
 

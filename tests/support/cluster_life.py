@@ -104,6 +104,11 @@ class ClusterLife:
             if pod["metadata"]["labels"].get(names.LABEL_REVISION) == revision and _is_ready(pod)
         ]
 
+    def has_service(self, revision: str) -> bool:
+        """True where a backend of a route may name the revision."""
+        labels = [service["metadata"]["labels"] for service in self._listed(SERVICES)]
+        return any(one.get(names.LABEL_REVISION) == revision for one in labels)
+
     def weights(self) -> dict[str, int]:
         """Give where requests go now, in shares that need not sum to 100: weights of the route, or ready pods."""
         routes = self._listed(HTTP_ROUTES)

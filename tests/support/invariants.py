@@ -20,6 +20,8 @@ class Invariants:
         routed = wanted.rollout.traffic is not None
         if routed and weights:
             assert sum(weights.values()) == 100, f"weights {weights}\n{story}"
+        lost = [one for one in weights if routed and weights[one] and not life.has_service(one)]
+        assert not lost, f"the route names {lost} without a Service: the Gateway answers 500\n{story}"
         if not self.outage:
             broken = [one for one in weights if weights[one] and not life.ready_pods(one)]
             assert not broken, f"traffic on {broken} without a ready pod\n{story}"

@@ -42,7 +42,7 @@ class Storm:
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)
         kills = sorted(self.dice.sample(range(1, 500), 40))
-        self.story = Story(kills=kills)
+        self.story = Story(kills=kills, down_seconds=self.dice.choice((0, 0, 3, 15)))
         self.story.behave("erring", Behaviour(errors=Fraction(1, 4)))
         self.story.behave("slow", Behaviour(slow=Fraction(1, 3)))
         self.story.behave("crashing", Behaviour(starts=False))
@@ -105,7 +105,7 @@ class Storm:
         assert weights == {status.stable.revision: 100}, story.text
         assert len(story.life.ready_pods(status.stable.revision)) == 3, story.text
         kinds = [one["kind"] for one in story.kubernetes.all()]
-        assert kinds.count("Deployment") == 1, story.text
+        assert (kinds.count("Deployment"), kinds.count("Service")) == (1, 2), story.text
         kept = 1 + len(status.history) + 1
         assert kinds.count("ConfigMap") <= kept, story.text
         quarantined = {one.revision for one in status.quarantine}

@@ -87,6 +87,8 @@ class Story:
     aliases: dict[str, str] = field(default_factory=dict)
     kills: list[int] = field(default_factory=list)
     """Numbers of writes that change something (1-based, over the whole story) after which the controller is killed."""
+    down_seconds: float = 0.0
+    """For how long nobody controls after a kill, while pods become ready and requests come."""
     denied: set[str] = field(default_factory=set)
     """Kinds that the controller may not write."""
     turns: int = 0
@@ -95,6 +97,7 @@ class Story:
     _reconciler: Reconciler = field(init=False)
     _shown: tuple[str, ...] = ()
     _due: float = 0.0
+    _down_until: float = 0.0
     _changed: bool = True
     _wrote: list[Write] = field(default_factory=list)
     _asked: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -213,7 +216,8 @@ class Story:
 
     async def _settle(self) -> None:
         for _ in range(AT_ONCE):
-            if not self._changed and self.clock.monotonic() < self._due:
+            idle = not self._changed and self.clock.monotonic() < self._due
+            if idle or self.clock.monotonic() < self._down_until:
                 return
             await self._turn()
         raise AssertionError(f"the controller spins\n{self.text}")
@@ -232,7 +236,7 @@ class Story:
             except Killed:
                 self._tell("the controller is killed")
                 self._start_controller()
-                self._due = self.clock.monotonic()
+                self._due = self._down_until = self.clock.monotonic() + self.down_seconds
                 return
             waits += [wait] if wait is not None else []
         if waits:

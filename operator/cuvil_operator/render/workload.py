@@ -30,10 +30,13 @@ def workload(
     *,
     registry_secret: str = "",
 ) -> tuple[Document, ...]:
-    """Give Deployment, Service and PodDisruptionBudget `NAME-REVISION`, in the order to apply them."""
+    """Give Service, Deployment and PodDisruptionBudget `NAME-REVISION`, in the order to apply them.
+
+    The Service comes first: whoever sees ready pods, a controller that was killed in between included, may route to it.
+    """
     return (
-        deployment(owner, record, replicas, restarted_at, registry_secret=registry_secret),
         revision_service(owner, record.revision),
+        deployment(owner, record, replicas, restarted_at, registry_secret=registry_secret),
         disruption_budget(owner, record.revision),
     )
 

@@ -265,7 +265,7 @@ def test_job_pods_are_selected_by_no_service() -> None:
 
 def test_services_select_the_deployments_pods() -> None:
     """Entry, revision Service, budget and PodMonitor meet the labels that the Deployment gives its pods."""
-    deployment, service, budget = DOCUMENTS["workload"]
+    service, deployment, budget = DOCUMENTS["workload"]
     pod = deployment["spec"]["template"]["metadata"]["labels"].items()
     assert deployment["spec"]["selector"]["matchLabels"].items() <= pod
     assert service["spec"]["selector"].items() <= pod
