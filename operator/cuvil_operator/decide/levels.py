@@ -1,8 +1,9 @@
 """What must be there to serve, as acts: the route, the canary's pods, stable's pods, monitoring.
 
 The plan names weights only for pods that were seen ready, whose Service was there before them, and takes pods away only
-from revisions that were seen without weight, so no act rests on another one of its turn. They stand in the order of harm: act stops at the first that
-fails, and traffic must leave a bad canary even while some other document cannot be written.
+from revisions that were seen without weight, so no act rests on another one of its turn. They stand in the order of
+harm: act stops at the first that fails, and traffic must leave a bad canary even while some other document cannot be
+written.
 """
 
 from cuvil_operator.api import RevisionStatus
