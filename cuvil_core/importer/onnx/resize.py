@@ -64,6 +64,8 @@ def _given(node: Node, operands: Operands) -> tuple[Tensor | None, Tensor | None
     elif roi is None:
         raise node.broken("its coordinates need a roi")
     sizes = None if sizes is None or sizes.type.elements == 0 else sizes
+    if sizes is None and scales is None and not node.has("scales"):
+        raise node.broken("it has neither scales nor sizes")
     return (None if sizes is not None else scales), sizes, roi
 
 
@@ -143,8 +145,6 @@ def _by_sizes(
 def _by_scales(
     context: Context, node: Node, x: Tensor, axes: tuple[int, ...], scales: Tensor | None
 ) -> list[tuple[Dim, float | None]]:
-    if scales is None and not node.has("scales"):
-        raise node.broken("it has neither scales nor sizes")
     given = node.numbers("scales", ()) if scales is None else context.numbers(scales, "the scales")
     factors, least = list(map(float, given)), 1 if node.op_type == "Upsample" else 0
     _check_count(node, len(axes), len(factors))
