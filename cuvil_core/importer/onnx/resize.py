@@ -179,6 +179,8 @@ def _scaled(context: Context, extent: Dim, factor: float) -> Dim:
 def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, target: _Target) -> tuple[Tensor, Tensor | None]:
     """The axis resized, and which of its places lie outside of it."""
     extent, size, mode = x.shape[axis].constant, target.size.constant, mode_of(node)
+    if extent == 0:
+        raise node.broken(f"axis {axis} has no element to make others of")
     if size is not None and size < 1:
         raise node.unsupported(f"a result of extent {size}")
     if extent is None or size is None:
