@@ -99,6 +99,10 @@ e2e: setup ## The ten stories on a real cluster; ONLY="3 6" plays some
 bench: setup ## Speed beside ONNX Runtime, as ratios
 	@$(PY) -m benchmarks
 
+.PHONY: scoreboard
+scoreboard: setup ## ONNX's own cases through compiled code, about 20 minutes; ONLY=PATTERN runs some
+	@$(PY) -m scoreboard $(if $(ONLY),--only '$(ONLY)',--write docs/coverage.md)
+
 .PHONY: generate
 generate: setup ## Write again what is generated: the chart's copy of the CRD, its reference page
 	@$(PY) -m crds.generate

@@ -7,9 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+from cuvil_core.version import VERSION
 from scoreboard.board import names, play
 from scoreboard.outcome import Outcome, Verdict
-from scoreboard.page import last_line, report
+from scoreboard.page import heading, last_line, report
 
 
 def main() -> int:
@@ -27,7 +28,7 @@ def main() -> int:
             print(f"… {done} of {len(cases)} after {time.monotonic() - began:.0f} s", flush=True)
 
     outcomes = play(cases, words.level, words.workers, tell)
-    text = report(outcomes, f"ONNX's own cases through compiled code, level {words.level}")
+    text = report(outcomes, heading(words.level, VERSION, time.strftime("%Y-%m-%d"), " ".join(sys.argv[1:])))
     if words.write is not None:
         words.write.write_text(text)
     if words.json is not None:

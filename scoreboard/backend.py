@@ -1,6 +1,7 @@
 """The back end that `onnx.backend.test` asks: compile in another process, load and run in this one."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,9 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 from cuvil_core.runtime import CuvilModule, load
+
+_ITEM = re.compile(r"(.*)\[\d+\]")
+"""The name of an item of a sequence, which the suite wants as a list."""
 
 
 class RefusedError(Exception):
@@ -67,7 +71,14 @@ class CuvilRep(BackendRep):  # type: ignore[misc]  # onnx ships no types
         """The outputs in order; inputs that the model does not need (its own constants) are left out."""
         names = [spec.name for spec in self._module.signature.inputs]
         found = self._module.run(dict(zip(names, inputs, strict=False)))
-        return tuple(found.values())
+        outputs: dict[str, Any] = {}
+        for name, value in found.items():
+            item = _ITEM.fullmatch(name)
+            if item is None:
+                outputs[name] = value
+            else:
+                outputs.setdefault(item[1], []).append(value)
+        return tuple(outputs.values())
 
 
 def backend(level: int) -> type[Backend]:

@@ -4,9 +4,11 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from scoreboard.outcome import Outcome, Verdict
 
@@ -73,8 +75,13 @@ def start(level: int, words: Sequence[str]) -> "subprocess.Popen[str]":
 
 
 def _single() -> dict[str, str]:
-    """One thread a process: the workers share the cores."""
-    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    """One thread a process, as workers share the cores; what the suite writes beside its models goes with the run."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ONNX_HOME": _home().name}
+
+
+@cache
+def _home() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="cuvil-scoreboard-")
 
 
 def names(level: int) -> list[str]:

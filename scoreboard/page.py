@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import onnx
+
 from scoreboard.outcome import Outcome, Verdict
 
 
@@ -42,6 +44,17 @@ def report(outcomes: Sequence[Outcome], heading: str) -> str:
         if found:
             lines += [f"{verdict.value}:", "", "| cases | reason | such as |", "|---|---|---|", *found, ""]
     return "\n".join([*lines, last_line(outcomes)]) + "\n"
+
+
+def heading(level: int, version: str, day: str, words: str) -> str:
+    """What was run, when, and how to run it again."""
+    command = f"python -m scoreboard {words}".strip()
+    return (
+        "# Coverage\n\n"
+        f"The CPU cases of `onnx.backend.test` {onnx.__version__}, compiled by Cuvil {version} at level {level} and "
+        "`fp32_strict` for the machine at\nhand, run in processes that cannot import the reference room, compared as "
+        f"the suite compares. Written by `{command}`\non {day}; `make scoreboard` writes it anew."
+    )
 
 
 def _kind(outcome: Outcome) -> str:

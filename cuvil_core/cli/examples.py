@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cuvil_core.contract import TensorSpec
 from cuvil_core.errors import InputError, MissingError
 from cuvil_core.runtime import CuvilModule
+from cuvil_core.runtime.elements import named
 from cuvil_core.runtime.examples import shapes_at
 from cuvil_core.validate.inputs import STYLES, draw, size_choices
 
@@ -54,11 +55,12 @@ def read_inputs(path: Path, specs: Sequence[TensorSpec]) -> dict[str, Array]:
     except OSError as fault:
         raise MissingError(f"{path} cannot be read: {fault.strerror}; name an npz file") from fault
     if isinstance(arrays, dict):
-        return arrays
+        types = {spec.name: spec.dtype for spec in specs}
+        return {name: named(array, types.get(name, "")) for name, array in arrays.items()}
     if len(specs) != 1:
         names = ", ".join(spec.name for spec in specs)
         raise InputError(f"{path} holds one array, but the model takes {names}; write them with numpy.savez")
-    return {specs[0].name: arrays}
+    return {specs[0].name: named(arrays, specs[0].dtype)}
 
 
 def _load(file: BinaryIO, path: Path) -> Array | dict[str, Array]:

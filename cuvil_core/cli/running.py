@@ -12,6 +12,7 @@ from cuvil_core.cli.console import Console, Result, table
 from cuvil_core.cli.examples import random_inputs, read_inputs
 from cuvil_core.cli.sources import local_artifact
 from cuvil_core.runtime import load
+from cuvil_core.runtime.elements import nameless
 
 
 def run_command(given: argparse.Namespace, console: Console) -> Result:
@@ -26,7 +27,7 @@ def run_command(given: argparse.Namespace, console: Console) -> Result:
         outputs = module.run(inputs)
     if given.output is not None:
         packed = io.BytesIO()
-        np.savez(packed, allow_pickle=False, **outputs)
+        np.savez(packed, allow_pickle=False, **{name: nameless(array) for name, array in outputs.items()})
         publish(packed.getvalue(), given.output)
     found = {name: summary(array) for name, array in outputs.items()}
     rows = [(name, ", ".join(f"{key} {value}" for key, value in one.items())) for name, one in found.items()]
@@ -38,7 +39,7 @@ def run_command(given: argparse.Namespace, console: Console) -> Result:
 def summary(array: NDArray[Any]) -> dict[str, Any]:
     """Give shape, dtype, least, greatest, mean and the count of NaN and Inf."""
     found: dict[str, Any] = {"shape": list(array.shape), "dtype": array.dtype.name}
-    good = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+    good = array[np.isfinite(array)] if array.dtype.name.startswith(("float", "bfloat")) else array
     if good.size:
         found |= {"min": float(good.min()), "max": float(good.max()), "mean": float(good.mean(dtype=np.float64))}
     if good.size < array.size:

@@ -36,7 +36,7 @@ class TensorSpec:
 
     name: str
     dtype: str
-    """NumPy's name: float32, int64, …"""
+    """NumPy's name (float32, int64, …), or that of ml_dtypes (bfloat16, int4, float8_e4m3fn, …)."""
     shape: tuple[int | str, ...]
     """A number, or the text of a symbolic dim such as `N` or `(H + 1)//2`."""
 

@@ -9,23 +9,28 @@ MAX_STEPS = 16
 """Guards of a broken model may rewrite in circles; then a dim keeps its last spelling."""
 
 
-def spelling(dim: Dim) -> tuple[bool, int, str]:
-    """The order of simplicity: a number before a symbol before a longer formula."""
+def spelling(dim: Dim) -> tuple[bool, bool, int, str]:
+    """The order of simplicity: a number before a symbol before a longer formula; what a call binds comes last."""
     text = str(dim)
-    return dim.constant is None, len(text), text
+    return dim.constant is None, bool(_from_data(dim)), len(text), text
+
+
+def _from_data(dim: Dim) -> frozenset[str]:
+    return frozenset(filter(is_from_data, dim.symbols))
 
 
 class Equalities:
     """The equality guards of a graph, as rewrites from the longer side to the shorter.
 
     A side that is one symbol is replaced within floor divisions too; one that is a single term c * atoms is replaced in
-    every term that holds it; any other only where a whole dim is a multiple of it.
+    every term that holds it; any other only where a whole dim is a multiple of it. No rewrite brings in a symbol from
+    data, which might be used before a call binds it.
     """
 
     def __init__(self, guards: Iterable[Guard]) -> None:
         equal = [(guard.left, guard.right) for guard in guards if guard.relation is Relation.EQUAL]
         pairs = [_known_symbol(left - right) or sorted((left, right), key=spelling) for left, right in equal]
-        self._rewrites = [(longer, shorter) for shorter, longer in pairs]
+        self._rewrites = [(longer, shorter) for shorter, longer in pairs if _from_data(shorter) <= _from_data(longer)]
         self._known: dict[Dim, Dim] = {}
 
     def canonical(self, dim: Dim) -> Dim:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from cuvil_core.ir import Graph, Op, Value
-from cuvil_core.ops import RULES
+from cuvil_core.ops import RULES, Group, spec_of
 from cuvil_core.passes.constants import merged, small_constant, stretched
 from cuvil_core.passes.properties import Property
 from cuvil_core.rewriting import AnyValue, Constant, Editor, Facts, PassResult, Prim, Refused, apply_rules, match
@@ -69,6 +69,8 @@ class _DivisionToProduct:
     name: ClassVar[str] = "multiply-reciprocal"
     approximate: bool
     """Also where the reciprocal is rounded: the result is then off by at most one unit in the last place."""
+    rounded: frozenset[Value] = frozenset()
+    """Results that are rounded to whole numbers: there one unit decides a tie, as between two levels of a quantizer."""
 
     def apply(self, op: Op, facts: Facts, editor: Editor) -> tuple[Value, ...] | Refused | None:
         """Exact where every divisor is a power of two in the normal range."""
@@ -78,7 +80,8 @@ class _DivisionToProduct:
         with np.errstate(all="ignore"):
             inverse = np.asarray(array.dtype.type(1) / array)
         normal = np.isfinite(inverse) & (np.abs(inverse) >= np.finfo(np.float32).tiny) & np.isfinite(array)
-        if not normal.all() or not (self.approximate or bool((np.frexp(array)[0] == np.copysign(0.5, array)).all())):
+        approximate = self.approximate and op.result not in self.rounded
+        if not normal.all() or not (approximate or bool((np.frexp(array)[0] == np.copysign(0.5, array)).all())):
             return Refused("a division stays, since the reciprocal of its divisor is not exact")
         return (editor.emit("mul", op.operands[0], stretched(editor, inverse, op.operands[1].shape)),)
 
@@ -107,6 +110,17 @@ class _MergeChain:
         )
 
 
+def _rounded(graph: Graph) -> frozenset[Value]:
+    """What is rounded to whole numbers at once, or behind casts, limits and movement."""
+    found: set[Value] = set()
+    for op in reversed(graph.ops):
+        whole = op.name in ("round", "floor", "ceil") or (op.name == "cast" and not op.result.dtype.is_float)
+        passes = op.name in ("cast", "min", "max") or spec_of(op.name).group is Group.MOVEMENT
+        if whole or (passes and op.result in found):
+            found.update(operand for operand in op.operands if operand.dtype.is_float)
+    return frozenset(found)
+
+
 @dataclass(frozen=True, slots=True)
 class SimplifyAlgebra:
     """pow(x, 2) / 8  →  (x * x) * 0.125"""
@@ -119,5 +133,5 @@ class SimplifyAlgebra:
 
     def run(self, graph: Graph) -> PassResult:
         """Apply the rules of this file until none matches."""
-        division = _DivisionToProduct(self.approximate)
+        division = _DivisionToProduct(self.approximate, _rounded(graph))
         return apply_rules(graph, (_Neutral(), _Power(), _SubtractionToAddition(), division, _MergeChain()), RULES)

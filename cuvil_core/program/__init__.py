@@ -7,7 +7,7 @@ Must not know graphs, layouts, or any target language.
 """
 
 from cuvil_core.program.interpreter import bind, interpret
-from cuvil_core.program.memory import ALIGNMENT, LARGEST, Lifetime, lifetimes, offsets, rounded
+from cuvil_core.program.memory import ALIGNMENT, LARGEST, Lifetime, blocks, lifetimes, offsets, rounded
 from cuvil_core.program.printer import print_program
 from cuvil_core.program.types import (
     Assert,
@@ -24,6 +24,7 @@ from cuvil_core.program.types import (
     Role,
     ScheduledKernel,
     Statement,
+    due,
 )
 from cuvil_core.program.verifier import verify
 
@@ -46,6 +47,8 @@ __all__ = [
     "ScheduledKernel",
     "Statement",
     "bind",
+    "blocks",
+    "due",
     "interpret",
     "lifetimes",
     "offsets",

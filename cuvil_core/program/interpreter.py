@@ -15,7 +15,7 @@ from cuvil_core.kernel_ir import Kernel
 from cuvil_core.kernel_ir.interpreter import interpret as interpret_kernel
 from cuvil_core.kernel_ir.interpreter import memory_dtype
 from cuvil_core.program.calls import CALLS
-from cuvil_core.program.memory import lifetimes, offsets, rounded
+from cuvil_core.program.memory import blocks, offsets, rounded
 from cuvil_core.program.types import (
     Assert,
     Bind,
@@ -29,6 +29,7 @@ from cuvil_core.program.types import (
     Program,
     Role,
     Statement,
+    due,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -95,9 +96,9 @@ class _Run:
         if value < 0:
             raise InputError(f"The inputs' values make an extent of {bind.origin} {value}; change them.")
         self.symbols[bind.symbol] = value
-        due = 1 + self.program.binds.index(bind)
-        _check_guards(self.program, self.symbols, due)
-        self.buffers |= _allocate(self.program, self.symbols, due)
+        when = self.program.arrivals[bind.symbol]
+        _check_guards(self.program, self.symbols, when)
+        self.buffers |= _allocate(self.program, self.symbols, when)
 
     def _loop(self, loop: Loop) -> None:
         turns = self._element(loop.turns) if isinstance(loop.turns, str) else loop.turns.evaluate(self.symbols)
@@ -134,9 +135,9 @@ def bind(program: Program, inputs: Mapping[str, Array]) -> dict[str, int]:
     return symbols
 
 
-def _check_guards(program: Program, symbols: Mapping[str, int], due: int) -> None:
+def _check_guards(program: Program, symbols: Mapping[str, int], when: int) -> None:
     for guard in program.guards:
-        if program.due((guard.left, guard.right)) == due and not guard.holds(symbols):
+        if due(program.arrivals, (guard.left, guard.right)) == when and not guard.holds(symbols):
             raise InputError(f"The inputs break the condition {guard}; change them.")
 
 
@@ -153,16 +154,16 @@ def _given(program: Program, inputs: Mapping[str, Array], symbols: Mapping[str, 
     return found
 
 
-def _allocate(program: Program, symbols: Mapping[str, int], due: int) -> dict[str, Array]:
+def _allocate(program: Program, symbols: Mapping[str, int], when: int) -> dict[str, Array]:
     """Temporaries and outputs whose sizes are known since then."""
-    lives = lifetimes(program, due=due)
+    lives = blocks(program)[when]
     sizes = [rounded(life.buffer.bytes.evaluate(symbols)) for life in lives]
     places, total = offsets(lives, sizes)
     arena = np.full(total, POISON, np.uint8)
     placed = zip(lives, places, strict=True)
     found = {life.buffer.name: _view(arena, place, life.buffer, symbols) for life, place in placed}
     for buffer in program.of_role(Role.OUTPUT):
-        if program.due((buffer.size,)) == due:
+        if due(program.arrivals, (buffer.size,)) == when:
             found[buffer.name] = np.zeros(buffer.size.evaluate(symbols), memory_dtype(buffer.dtype))
     return found
 

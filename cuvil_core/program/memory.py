@@ -10,7 +10,7 @@ nominal sizes, so that the emitted program needs no sort and equal symbols give 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuvil_core.program.types import Assert, Bind, Branch, Buffer, Call, Launch, Loop, Program, Role, Statement
+from cuvil_core.program.types import Assert, Bind, Branch, Buffer, Call, Launch, Loop, Program, Role, Statement, due
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""
@@ -40,22 +40,25 @@ def rounded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def lifetimes(
-    program: Program, bounds: Mapping[str, tuple[int, int]] | None = None, due: int = 0
-) -> tuple[Lifetime, ...]:
-    """Give the temporaries of the arena, or of the block of bind `due` - 1, in the order in which they are placed.
+def lifetimes(program: Program, bounds: Mapping[str, tuple[int, int]] | None = None) -> tuple[Lifetime, ...]:
+    """Give the temporaries of the arena in the order in which they are placed: largest nominal size first."""
+    return blocks(program, bounds)[0]
 
-    The largest nominal size comes first.
-    """
-    spans = _Spans.of(program)
+
+def blocks(program: Program, bounds: Mapping[str, tuple[int, int]] | None = None) -> tuple[tuple[Lifetime, ...], ...]:
+    """Give the temporaries of the arena, then those of the block of each bind, each in the order of placing."""
+    spans, arrivals = _Spans.of(program), program.arrivals
     limits = bounds or {}
     nominal = {name: min(limits.get(name, (1, NOMINAL))[1], 4 * NOMINAL) for name in program.symbols}
-    lives = [
-        Lifetime(one, *spans.of_buffer[one.name])
-        for one in program.buffers
-        if one.role is Role.TEMPORARY and one.name in spans.of_buffer and program.due((one.size,)) == due
-    ]
-    return tuple(sorted(lives, key=lambda life: (-life.buffer.bytes.evaluate(nominal), life.first, life.buffer.name)))
+    found: list[list[Lifetime]] = [[] for _ in range(len(arrivals) + 1)]
+    for one in program.buffers:
+        if one.role is Role.TEMPORARY and one.name in spans.of_buffer:
+            found[due(arrivals, (one.size,))].append(Lifetime(one, *spans.of_buffer[one.name]))
+
+    def order(life: Lifetime) -> tuple[int, int, str]:
+        return -life.buffer.bytes.evaluate(nominal), life.first, life.buffer.name
+
+    return tuple(tuple(sorted(lives, key=order)) for lives in found)
 
 
 @dataclass(slots=True)

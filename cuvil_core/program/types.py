@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -154,6 +154,13 @@ def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from walk(one.body)
 
 
+def due(arrivals: Mapping[str, int], dims: Iterable[Dim]) -> int:
+    """When all these are known: 0 at the entry, else 1 + the place of the last bind that they need."""
+    if not arrivals:
+        return 0
+    return max((arrivals[name] for dim in dims for name in dim.symbols if name in arrivals), default=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Port:
     """An input or output as the caller sees it: logical and row-major."""
@@ -220,10 +227,10 @@ class Program:
         bound = {one.symbol for one in self.binds}
         return tuple(name for name in self.symbols if name not in bound)
 
-    def due(self, dims: Iterable[Dim]) -> int:
-        """When all these are known: 0 at the entry, else 1 + the place of the last bind that they need."""
-        names = {name for dim in dims for name in dim.symbols}
-        return max((1 + at for at, one in enumerate(self.binds) if one.symbol in names), default=0)
+    @property
+    def arrivals(self) -> dict[str, int]:
+        """Symbol → 1 + the place of its bind."""
+        return {one.symbol: 1 + at for at, one in enumerate(self.binds)}
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -57,6 +57,17 @@ def from_bytes(array: Array, name: str) -> Array:
     return array.view(dtype_of(name)) if name in LACKING else array
 
 
+def nameless(array: Array) -> Array:
+    """The array as npz files hold it: types that NumPy lacks as plain bytes, since it reads no other."""
+    return array.view(f"V{array.dtype.itemsize}") if array.dtype.name in LACKING else array
+
+
+def named(array: Array, name: str) -> Array:
+    """An array of plain bytes from an npz file as the type that a manifest names; any other as it is."""
+    same = array.dtype.kind == "V" and name in LACKING and array.dtype.itemsize == dtype_of(name).itemsize
+    return array.view(dtype_of(name)) if same else array
+
+
 def from_torch(tensor: Any, wanted: str) -> Array:
     """A tensor of torch as an array over its memory, where it is the wanted type also in those that NumPy lacks."""
     name = str(getattr(tensor, "dtype", "")).removeprefix("torch.")

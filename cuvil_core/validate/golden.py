@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cuvil_core.contract import Manifest
 from cuvil_core.errors import InputError, MissingError, SizeError
+from cuvil_core.runtime.elements import named
 
 Array = NDArray[Any]
 Case = tuple[dict[str, Array], dict[str, Array]]
@@ -51,6 +52,8 @@ def _case(path: Path, manifest: Manifest, arrays: dict[str, Array]) -> Case:
     missing = [name for name in names[0] if name not in arrays]
     if missing:
         raise InputError(f"{path} lacks input {missing[0]!r}; it must hold {', '.join(names[0])} and outputs")
+    types = {spec.name: spec.dtype for spec in (*manifest.inputs, *manifest.outputs)}
+    arrays = {name: named(array, types.get(name, "")) for name, array in arrays.items()}
     outputs = {name: arrays[name] for name in names[1] if name in arrays}
     if not outputs:
         raise InputError(f"{path} holds none of the outputs {', '.join(names[1])}; add at least one")

@@ -1,8 +1,9 @@
 """Hand-made graphs with control flow, as text: what the rooms from the printer to the compiled code are held to."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from cuvil_core.ir import Graph, parse_graph
+from cuvil_core.ir import Block, Dim, DType, Graph, Op, TensorType, Value, freeze, parse_graph
 
 TEXTS: Mapping[str, str] = {
     "a branch of two ways": """graph {
@@ -161,3 +162,38 @@ TEXTS: Mapping[str, str] = {
 def control_graph(name: str) -> Graph:
     """A graph of TEXTS."""
     return parse_graph(TEXTS[name])
+
+
+def branched(graph: Graph) -> Graph:
+    """The graph within the sides of a branch, by a new input `flag`; the other side gives its outputs negated."""
+    flag = Value("flag", TensorType(DType.BOOL, ()))
+    turned = tuple(Value(f"turned{at}", value.type) for at, value in enumerate(graph.outputs))
+    signs = (Op("neg", (one,), (other,)) for one, other in zip(graph.outputs, turned, strict=True))
+    sides = (Block(graph.inputs, graph.ops, graph.outputs), Block(graph.inputs, (*graph.ops, *signs), turned))
+    inputs = tuple(Value(f"outer{at}", value.type) for at, value in enumerate(graph.inputs))
+    results = tuple(Value(f"result{at}", value.type) for at, value in enumerate(graph.outputs))
+    op = Op("if", (flag, *inputs), results, blocks=sides)
+    names = (*graph.input_names, "flag")
+    return replace(graph, inputs=(*inputs, flag), input_names=names, ops=(op,), outputs=results)
+
+
+def looped(graph: Graph, turns: int) -> Graph:
+    """The graph within a loop that stacks its outputs, carries the first one, and reads its inputs in each turn."""
+    counter, start = Value("counter", TensorType(DType.INT64, ())), Value("start", graph.outputs[0].type)
+    total = Value("total", start.type)
+    body = (*graph.ops, Op("add", (start, graph.outputs[0]), (total,)))
+    block = Block((counter, start, *graph.inputs), body, (total, *graph.outputs))
+    inputs = tuple(Value(f"outer{at}", value.type) for at, value in enumerate(graph.inputs))
+    before = Value("before", start.type)
+    rows = [TensorType(value.dtype, (Dim.of(turns), *value.shape)) for value in graph.outputs]
+    results = tuple(Value(f"result{at}", type) for at, type in enumerate((start.type, *rows)))
+    attributes = freeze({"turns": (Dim.of(turns),), "conditional": False, "carried": 1})
+    op = Op("loop", (before, *inputs), results, attributes, blocks=(block,))
+    return replace(
+        graph,
+        inputs=(*inputs, before),
+        input_names=(*graph.input_names, "before"),
+        ops=(op,),
+        outputs=results,
+        output_names=("total", *(f"rows {name}" for name in graph.output_names)),
+    )

@@ -14,7 +14,7 @@ from cuvil_core.codegen.c.program_run import run_text
 from cuvil_core.codegen.c.program_sizes import dims_of, nonsense
 from cuvil_core.contract import TensorSpec, signature_text
 from cuvil_core.ir import Dim
-from cuvil_core.program import Port, Program, Role
+from cuvil_core.program import Port, Program, Role, due
 
 UNIT_BYTES = 48 << 10
 """Text of kernels a file, about: small enough that all cores have work, large enough that headers do not dominate."""
@@ -56,7 +56,7 @@ def _units(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _prepare(program: Program, symbols: dict[str, str]) -> str:
-    code = len(program.guards) + 1
+    code, arrivals = len(program.guards) + 1, program.arrivals
     lines = [
         "int32_t cuvil_prepare(const int64_t *symbols, int64_t *arena_bytes, int64_t *output_dims)",
         "{",
@@ -65,11 +65,11 @@ def _prepare(program: Program, symbols: dict[str, str]) -> str:
         *(f"    if ({condition}) return {code};" for condition in nonsense(dims_of(program), symbols)),
     ]
     for position, guard in enumerate(program.guards):
-        if program.due((guard.left, guard.right)) == 0:
+        if due(arrivals, (guard.left, guard.right)) == 0:
             left, right = dim_text(guard.left, symbols), dim_text(guard.right, symbols)
             lines.append(f"    if (!({left} {guard.relation.value} {right})) return {position + 1};")
     for at, extent in enumerate(extent for port in program.outputs for extent in port.type.shape):
-        text = dim_text(extent, symbols) if program.due((extent,)) == 0 else "-1"
+        text = dim_text(extent, symbols) if due(arrivals, (extent,)) == 0 else "-1"
         lines.append(f"    output_dims[{at}] = {text};")
     lines += [
         "    int64_t sizes[PLACES0], offsets[PLACES0];",

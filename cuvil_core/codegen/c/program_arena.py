@@ -6,7 +6,7 @@ Table 0 is the arena; each further one is the block of a bind, for buffers whose
 from collections.abc import Mapping, Sequence
 
 from cuvil_core.codegen.c.dims import dim_text
-from cuvil_core.program import ALIGNMENT, LARGEST, Lifetime, Program, lifetimes
+from cuvil_core.program import ALIGNMENT, LARGEST, Lifetime, Program, blocks
 
 _PLACING = """\
 /* Best fit, as program/memory.py does it: the smallest gap between neighbours of overlapping life, lowest first. */
@@ -75,7 +75,7 @@ static int64_t profile_now(void)
 
 def arena_text(program: Program, symbols: Mapping[str, str]) -> str:
     """Tables and functions that place temporaries."""
-    tables = [lifetimes(program, due=due) for due in range(len(program.binds) + 1)]
+    tables = blocks(program)
     parts = [
         f"#define SYMBOLS {len(program.given)}",
         f"#define MOST_PLACES {max(map(len, tables)) + 1}",

@@ -17,14 +17,18 @@ from cuvil_core.program import (
     Carried,
     Carry,
     Launch,
+    Lifetime,
     Loop,
     Port,
     Program,
     Role,
     Statement,
-    lifetimes,
+    blocks,
+    due,
 )
 
+Tables = tuple[tuple[Lifetime, ...], ...]
+"""The temporaries of the arena, then those of each bind's block."""
 NO_MEMORY = -1
 """What a call answers where its host gives no memory."""
 
@@ -36,23 +40,24 @@ def run_text(program: Program, symbols: Mapping[str, str]) -> str:
     writer.line("                  const void *weights, void *arena, cuvil_pool *pool, const struct cuvil_host *host)")
     with writer.block():
         writer.line("(void)given, (void)inputs, (void)targets, (void)weights, (void)arena, (void)host;")
-        _tables(program, writer)
+        tables, arrivals = blocks(program), program.arrivals
+        _tables(program, tables, writer)
         writer.line("int64_t offsets0[PLACES0];")
         writer.line("recall_offsets(symbols, offsets0);")
-        pointers = _pointers(program)
+        pointers = _pointers(program, tables)
         for name in (name for pair in program.swaps for name in (pair.current, pair.following)):
             if pointers[name] != _moving(name):
-                early = program.due((program.buffer(name).size,)) == 0
+                early = due(arrivals, (program.buffer(name).size,)) == 0
                 writer.line(f"void *{_moving(name)} = {pointers[name] if early else '0'};")
                 pointers[name] = _moving(name)
         writer.line("if (pool) pool->enter(pool);")
-        _Statements(program, symbols, pointers, writer).emit(program.statements)
+        _Statements(program, symbols, pointers, writer, tables).emit(program.statements)
         writer.line("if (pool) pool->leave(pool);")
         writer.line("return 0;")
     return writer.text
 
 
-def _tables(program: Program, writer: Writer) -> None:
+def _tables(program: Program, tables: Tables, writer: Writer) -> None:
     """What binds fill in the course of a call has room of its own; else the caller's arrays serve."""
     if not program.binds:
         writer.line("const int64_t *const symbols = given;")
@@ -63,22 +68,21 @@ def _tables(program: Program, writer: Writer) -> None:
     count = len(program.outputs)
     writer.line(f"void *outputs[{count}];")
     writer.line(f"for (int32_t at = 0; at < {count}; ++at) outputs[at] = targets[at];")
-    for due in range(1, len(program.binds) + 1):
-        if lifetimes(program, due=due):
-            writer.line(f"void *block{due} = 0;")
-            writer.line(f"int64_t offsets{due}[PLACES{due}];")
+    for when, lives in enumerate(tables):
+        if lives and when:
+            writer.line(f"void *block{when} = 0;")
+            writer.line(f"int64_t offsets{when}[PLACES{when}];")
 
 
 def _moving(name: str) -> str:
     return f"at_{name}"
 
 
-def _pointers(program: Program) -> dict[str, str]:
+def _pointers(program: Program, tables: Tables) -> dict[str, str]:
     """Buffer name → C expression of its address."""
     places: dict[str, tuple[int, int]] = {}
-    for due in range(len(program.binds) + 1):
-        lives = lifetimes(program, due=due)
-        places |= {life.buffer.name: (due, at) for at, life in enumerate(lives)}
+    for when, lives in enumerate(tables):
+        places |= {life.buffer.name: (when, at) for at, life in enumerate(lives)}
     return {one.name: _address(one, places) for one in program.buffers}
 
 
@@ -93,8 +97,8 @@ def _address(buffer: Buffer, places: Mapping[str, tuple[int, int]]) -> str:
         case Role.TEMPORARY:
             if buffer.name not in places:
                 return "arena"
-            due, at = places[buffer.name]
-            return f"(char *){'arena' if due == 0 else f'block{due}'} + offsets{due}[{at}]"
+            when, at = places[buffer.name]
+            return f"(char *){'arena' if when == 0 else f'block{when}'} + offsets{when}[{at}]"
 
 
 @dataclass(slots=True)
@@ -105,6 +109,7 @@ class _Statements:
     symbols: Mapping[str, str]
     pointers: Mapping[str, str]
     writer: Writer
+    tables: Tables
     buffers: dict[str, Buffer] = field(init=False)
     takes: dict[str, tuple[str, ...]] = field(init=False)
     """Kernel → the symbols that it takes."""
@@ -152,7 +157,7 @@ class _Statements:
 
     def _bind(self, bind: Bind) -> None:
         """The symbol, then all that waited for it: checks, outputs, the block of temporaries."""
-        program, position = self.program, next(self.binds)
+        program, position, arrivals = self.program, next(self.binds), self.program.arrivals
         guards = len(program.asserts) + 1
         sizes = guards + len(program.guards)
         self._comment(bind.origin)
@@ -161,11 +166,11 @@ class _Statements:
         for condition in nonsense(dims_of(program, position + 1), self.symbols):
             self._leave(condition, sizes)
         for at, guard in enumerate(program.guards):
-            if program.due((guard.left, guard.right)) == position + 1:
+            if due(arrivals, (guard.left, guard.right)) == position + 1:
                 left, right = dim_text(guard.left, self.symbols), dim_text(guard.right, self.symbols)
                 self._leave(f"!({left} {guard.relation.value} {right})", guards + at)
         for at, port in enumerate(program.outputs):
-            if program.due(port.type.shape) == position + 1:
+            if due(arrivals, port.type.shape) == position + 1:
                 self._output(at, port)
         self._block(position, sizes)
 
@@ -177,20 +182,20 @@ class _Statements:
         self._leave(f"!outputs[{at}]", NO_MEMORY)
 
     def _block(self, position: int, code: int) -> None:
-        due = position + 1
-        lives = lifetimes(self.program, due=due)
+        when = position + 1
+        lives = self.tables[when]
         if not lives:
             return
         with self.writer.block():
-            self.writer.line(f"int64_t sizes[PLACES{due}];")
-            self.writer.line(f"sizes{due}(symbols, sizes);")
-            self.writer.line(f"const int64_t bytes = place_buffers(lives{due}, sizes, BUFFERS{due}, offsets{due});")
+            self.writer.line(f"int64_t sizes[PLACES{when}];")
+            self.writer.line(f"sizes{when}(symbols, sizes);")
+            self.writer.line(f"const int64_t bytes = place_buffers(lives{when}, sizes, BUFFERS{when}, offsets{when});")
             self._leave("bytes > LARGEST", code)
-            self.writer.line(f"block{due} = host->memory(host->context, {position}, bytes);")
-        self._leave(f"!block{due}", NO_MEMORY)
+            self.writer.line(f"block{when} = host->memory(host->context, {position}, bytes);")
+        self._leave(f"!block{when}", NO_MEMORY)
         for at, life in enumerate(lives):
             if self.pointers[life.buffer.name] == _moving(life.buffer.name):
-                self.writer.line(f"{_moving(life.buffer.name)} = (char *)block{due} + offsets{due}[{at}];")
+                self.writer.line(f"{_moving(life.buffer.name)} = (char *)block{when} + offsets{when}[{at}];")
 
     def _launch(self, launch: Launch) -> None:
         kernel, position = launch.kernel, next(self.launches)

@@ -4,21 +4,22 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cuvil_core.codegen.c.dims import dim_text
 from cuvil_core.ir import Dim, Extremum, FloorDiv, Symbol
-from cuvil_core.program import Program
+from cuvil_core.program import Program, due
 
 EXACT = 62
 """Bits within which int64 arithmetic on sizes stays exact."""
 
 
-def dims_of(program: Program, due: int = 0) -> list[Dim]:
-    """Every distinct dim that becomes known then (`Program.due`): sizes, turns of loops, guards, output extents."""
+def dims_of(program: Program, when: int = 0) -> list[Dim]:
+    """Every distinct dim that becomes known then (`program.due`): sizes, turns of loops, guards, output extents."""
     found = [buffer.bytes for buffer in program.buffers]
     found += [extent for call in program.calls for extent in call.extents]
     found += [loop.turns for loop in program.loops if isinstance(loop.turns, Dim)]
     found += [extent for port in program.outputs for extent in port.type.shape]
     for guard in program.guards:
         found += [guard.left, guard.right]
-    return [dim for dim in dict.fromkeys(found) if dim.constant is None and program.due((dim,)) == due]
+    arrivals = program.arrivals
+    return [dim for dim in dict.fromkeys(found) if dim.constant is None and due(arrivals, (dim,)) == when]
 
 
 def nonsense(dims: Iterable[Dim], symbols: Mapping[str, str]) -> Iterator[str]:

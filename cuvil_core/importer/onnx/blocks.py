@@ -1,6 +1,6 @@
 """Blocks of control flow in the making, and the ops that hold them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cuvil_core.errors import InternalError, ModelError, UnsupportedOpError
@@ -49,8 +49,15 @@ class Body:
 
 def agree(context: Context, a: Tensor, b: Tensor, what: str) -> None:
     """Go on where a value has one type on two ways, with guards where that cannot be proved."""
-    if a.dtype is not b.dtype:
-        raise ModelError(f"{what} is {a.dtype} on one way and {b.dtype} on the other")
+    if (a.dtype, a.element) != (b.dtype, b.element):
+        kinds = [str(one.element or one.dtype) for one in (a, b)]
+        raise ModelError(f"{what} is {kinds[0]} on one way and {kinds[1]} on the other")
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        for item, other in zip(a.items, b.items, strict=True):
+            agree(context, item, other, what)
+        return
+    if a.items is not None or b.items is not None:
+        raise UnsupportedOpError(f"{what} is a sequence whose length the way taken decides; give it one length")
     if a.rank != b.rank or any(_differ(x, y) for x, y in zip(a.shape, b.shape, strict=True)):
         shapes = " and ".join(f"[{', '.join(map(str, one.shape))}]" for one in (a, b))
         raise UnsupportedOpError(f"{what} has the shapes {shapes}, by the way taken; give it one shape")
@@ -73,11 +80,23 @@ def emit_if(context: Context, condition: Tensor, sides: Sequence[Callable[[Body]
     for number, (a, b) in enumerate(zip(then, otherwise, strict=True)):
         agree(context, a, b, f"its output {number}")
     captured = list(dict.fromkeys(value for body in bodies for value in body.captured))
-    made = zip(bodies, (then, otherwise), strict=True)
+    made = zip(bodies, (_flat(then), _flat(otherwise)), strict=True)
     blocks = tuple(body.finish((), captured, outputs) for body, outputs in made)
     flag = context.value(context.reshape(condition, ()))
-    results = context.builder.emit_all("if", [flag, *captured], {}, None, context.provenance, blocks)
-    return [Tensor.of_value(result) for result in results]
+    results = iter(context.builder.emit_all("if", [flag, *captured], {}, None, context.provenance, blocks))
+    return [_like(one, results) for one in then]
+
+
+def _flat(outputs: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors, with those of sequences one by one."""
+    return [item for one in outputs for item in ((one,) if one.items is None else one.items)]
+
+
+def _like(one: Tensor, values: Iterator[Value]) -> Tensor:
+    """The next value, or as many as the sequence has, with the narrow type that they stand for."""
+    if one.items is not None:
+        return replace(one, items=tuple(_like(item, values) for item in one.items))
+    return replace(Tensor.of_value(next(values)), element=one.element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +129,7 @@ def emit_loop(
         raise UnsupportedOpError("it carries a sequence from turn to turn of a loop whose length only a call knows")
     body = Body(context)
     counter = body.argument(TensorType(DType.INT64, ()))
-    state = [body.argument(one.type) for one in initial]
+    state = [replace(body.argument(one.type), element=one.element) for one in initial]
     turn = make(body, counter, state)
     for number, (one, other) in enumerate(zip(initial, turn.state, strict=True)):
         agree(context, one, other, f"its loop-carried value {number}")
@@ -131,10 +150,8 @@ def emit_loop(
     }
     if not turn.state and not turn.rows:
         return [], []
-    results = [
-        Tensor.of_value(one)
-        for one in context.builder.emit_all("loop", operands, attributes, None, context.provenance, (block,))
-    ]
+    values = iter(context.builder.emit_all("loop", operands, attributes, None, context.provenance, (block,)))
+    results = [_like(one, values) for one in (*turn.state, *turn.rows)]
     for one in results:
         context.check_size(one.type)
     return results[: len(state)], results[len(state) :]

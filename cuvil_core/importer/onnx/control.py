@@ -1,6 +1,7 @@
 """If, Loop and Scan: what is known while importing decides at once, the rest becomes blocks."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from cuvil_core.errors import ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx.blocks import Body, MakeTurn, Turn, emit_if, emit_loop
@@ -115,7 +116,7 @@ def _rolled(
     finals, rows = emit_loop(context, turns, [*initial, *counted], make, condition)
     if stacks and ended[0]:
         count = context.extent(finals[-1])
-        rows = [context.slice(row, 0, 0, count) for row in rows]
+        rows = [replace(context.slice(row, 0, 0, count), element=row.element) for row in rows]
     return finals[: len(initial)], rows
 
 
@@ -170,7 +171,8 @@ def _unrolled(
 def _stacked(context: Context, node: Node, rows: list[Tensor]) -> Tensor:
     if not rows:
         raise node.unsupported("a loop without turns that stacks rows of unknown shape")
-    return context.concat([context.reshape(row, (1, *row.shape)) for row in rows], 0)
+    joined = context.concat([context.reshape(row, (1, *row.shape)) for row in rows], 0)
+    return replace(joined, element=rows[0].element)
 
 
 def _scan(context: Context, node: Node, operands: Operands) -> tuple[Tensor, ...]:
@@ -223,15 +225,16 @@ def element(block: Body, tensor: Tensor, axis: int, counter: Tensor, backward: b
     place = counter
     if backward:
         place = context.emit("sub", context.count(tensor.shape[axis] - 1, DType.INT64), counter)
-    return context.emit("gather", block.capture(tensor), place, axis=axis)
+    return replace(context.emit("gather", block.capture(tensor), place, axis=axis), element=tensor.element)
 
 
 def _placed(context: Context, rows: Tensor, backward: int, axis: int) -> Tensor:
     """Rows in their order along their axis."""
     target = resolve_axis(axis, rows.rank)
-    rows = flipped(context, rows) if backward else rows
+    ordered = flipped(context, rows) if backward else rows
     others = list(range(1, rows.rank))
-    return context.transpose(rows, [*others[:target], 0, *others[target:]])
+    placed = context.transpose(ordered, [*others[:target], 0, *others[target:]])
+    return replace(placed, element=rows.element)
 
 
 def flipped(context: Context, rows: Tensor) -> Tensor:
@@ -284,8 +287,8 @@ def _truth(value: bool) -> Tensor:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry("If", _if, since=1),
-    Entry("Loop", _loop, since=1),
-    Entry("Scan", _scan_batched, since=8, until=8),
-    Entry("Scan", _scan, since=9),
+    Entry("If", _if, since=1, reads_elements=True),
+    Entry("Loop", _loop, since=1, reads_elements=True),
+    Entry("Scan", _scan_batched, since=8, until=8, reads_elements=True),
+    Entry("Scan", _scan, since=9, reads_elements=True),
 )

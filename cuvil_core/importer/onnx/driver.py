@@ -111,10 +111,17 @@ def _translate_once(source: _Source, guards: tuple[Guard, ...]) -> Graph:
     missing = [name for name, tensor in zip(source.outputs, outputs, strict=True) if tensor is None]
     if missing:
         raise ModelError(f"Output {missing[0]!r} is computed by no node; export the model again.")
-    whole = [name for name, tensor in zip(source.outputs, found, strict=True) if tensor.items is not None]
-    if whole:
-        raise UnsupportedOpError(
-            f"Output {whole[0]!r} is a sequence, which Cuvil does not compile; give its tensors out."
-        )
-    elements = tuple(one.element for one in found)
-    return builder.finish([context.value(one) for one in found], source.outputs, elements)
+    named = [pair for name, one in zip(source.outputs, found, strict=True) for pair in _given_out(name, one)]
+    names, tensors = [name for name, _ in named], [tensor for _, tensor in named]
+    if len(set(names)) != len(names):
+        raise ModelError("An output of the model has the name of a sequence's item; export it with other names.")
+    return builder.finish([context.value(one) for one in tensors], names, tuple(one.element for one in tensors))
+
+
+def _given_out(name: str, tensor: Tensor) -> list[tuple[str, Tensor]]:
+    """An output by its name; the items of a sequence as `name[0]`, `name[1]`, …"""
+    if tensor.items is None:
+        return [(name, tensor)]
+    if not tensor.items:
+        raise UnsupportedOpError(f"Output {name!r} is an empty sequence, which has nothing to give out.")
+    return [(f"{name}[{at}]", item) for at, item in enumerate(tensor.items)]

@@ -28,6 +28,9 @@ class Entry:
     reads_elements: bool = False
     """True where the translation itself looks after operands of narrow types; else `narrow` moves or refuses them."""
 
+    final: bool = False
+    """True where a refusal is meant, so that the body of ONNX's schema is not asked instead."""
+
     def covers(self, opset: int) -> bool:
         """True where the opset has this meaning."""
         return self.since <= opset and (self.until is None or opset <= self.until)

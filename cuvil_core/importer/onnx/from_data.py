@@ -6,6 +6,7 @@ Each function computes what its op says of such values, and checks in the call w
 from collections.abc import Callable, Sequence
 
 from cuvil_core.importer.onnx.context import Context
+from cuvil_core.importer.onnx.distances import distance
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DimLike, DType, product
 
@@ -119,10 +120,21 @@ def slice_axis(context: Context, x: Tensor, axis: int, start: Tensor, end: Tenso
     first, stop = place(start, 0, 0), place(end, 0, -1)
     first = context.emit("max", first, context.like(first, 0))
     context.check(context.number("ne", step, 0), "a step is not 0")
-    size = context.extent(steps_between(context, first, stop, step))
+    size = _length(context, steps_between(context, first, stop, step), start, end, step)
     places = context.emit("mul", counted(context, size), context.stretch(step, (size,)))
     places = context.emit("add", places, context.stretch(first, (size,)))
     return context.emit("gather", x, places, axis=axis)
+
+
+def _length(context: Context, found: Tensor, start: Tensor, end: Tensor, step: Tensor) -> Dim:
+    """An extent of the call; in a block, where that cannot be, the distance of the ends, which each run checks."""
+    apart = distance(context, start, end) if context.in_block and found.content is None else None
+    steps = context.numbers(step, "the steps") if apart is not None and step.content is not None else [0]
+    if apart is None or int(steps[0]) < 1:
+        return context.extent(found)
+    size = max(0, -(-apart // int(steps[0])))
+    context.check(context.number("eq", found, size), f"a slice of {size} elements lies within its axis")
+    return Dim.of(size)
 
 
 def steps_between(context: Context, first: Tensor, stop: Tensor, step: Tensor) -> Tensor:

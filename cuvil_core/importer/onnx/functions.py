@@ -9,7 +9,7 @@ from onnx import AttributeProto
 from cuvil_core.errors import ModelError, SizeError
 from cuvil_core.importer.onnx.entry import Operands
 from cuvil_core.importer.onnx.node import Node
-from cuvil_core.importer.onnx.reading import MAX_NODES, versions_of
+from cuvil_core.importer.onnx.reading import MAX_NODES, NEWEST_OPSET, versions_of
 from cuvil_core.importer.onnx.scope import Functions, Key
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.tensors import DTYPES, ELEMENTS
@@ -101,7 +101,8 @@ def schema_body(node: Node, operands: Operands, versions: Mapping[str, int]) -> 
         return None
     defaults = {name: known.default_value for name, known in schema.attributes.items() if known.default_value.type}
     body = _body(onnx.FunctionProto.FromString(data), node, {**defaults, **node.attributes})
-    return replace(body, versions={**versions, **body.versions})
+    # a preview's body names its own domain alone, though it is made of ops of the newest opset
+    return replace(body, versions={**versions, "": NEWEST_OPSET, **body.versions})
 
 
 def _newest(versions: Sequence[int], opset: int) -> int | None:

@@ -155,5 +155,5 @@ def _line(context: Context, node: Node, spatial: list[Dim], axis: int, dtype: DT
 _PADDINGS: dict[str, Callable[[bool], _Padding]] = {"zeros": _Zeros, "border": _Border, "reflection": _Reflection}
 ENTRIES: tuple[Entry, ...] = (
     Entry("GridSample", _grid_sample, since=16),
-    Entry("AffineGrid", _affine_grid, since=20),
+    Entry("AffineGrid", _affine_grid, since=20, final=True),
 )

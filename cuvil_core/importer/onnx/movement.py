@@ -96,9 +96,10 @@ def _squeeze(context: Context, node: Node, operands: Operands) -> Tensor:
         return from_data.squeezed(context, x, given)
     axes = _axes(context, node, operands)
     if axes is None:
-        if any(extent.constant is None for extent in x.shape):
-            raise node.unsupported("no axes on a symbolic shape")
         axes = tuple(axis for axis, extent in enumerate(x.shape) if extent == 1)
+        for extent in x.shape:
+            if extent.constant is None:  # the rank is fixed: a call in which it is 1 would have one axis less
+                context.guard(2, extent, Relation.AT_MOST)
     dropped = resolve_axes(axes, x.rank)
     for axis in dropped:
         context.guard(x.shape[axis], 1)

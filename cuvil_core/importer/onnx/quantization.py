@@ -115,6 +115,8 @@ class _Spread:
             raise self._node.broken(f"its scale or zero point has rank {tensor.rank} without a block_size")
         if tensor.rank == 0 or tensor.type.elements == 1:
             return context.stretch(context.reshape(tensor, ()), x.shape)
+        if self._node.opset < 13:
+            raise self._node.broken("before opset 13 its scale and zero point must be scalars")
         axis = 0 if x.rank == 1 else self._axis()
         context.guard(tensor.shape[0], x.shape[axis])
         line = context.reshape(tensor, [x.shape[axis] if at == axis else Dim.of(1) for at in range(x.rank)])

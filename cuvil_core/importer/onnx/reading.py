@@ -59,7 +59,7 @@ def _check_text(model: onnx.ModelProto) -> None:
 def _texts(graph: onnx.GraphProto) -> Iterator[object]:
     yield from (entry.name for entry in (*graph.initializer, *graph.input, *graph.output))
     for value in graph.input:
-        yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+        yield from (dim.dim_param for dim in held(value.type).tensor_type.shape.dim)
     yield from _texts_of_nodes(graph.node)
 
 
@@ -70,6 +70,11 @@ def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[object]:
             yield from (attribute.name, attribute.ref_attr_name)
             if attribute.HasField("g"):
                 yield from _texts(attribute.g)
+
+
+def held(type: onnx.TypeProto) -> onnx.TypeProto:
+    """The type itself, or of an optional what it holds: Cuvil compiles for calls that give it."""
+    return type.optional_type.elem_type if type.HasField("optional_type") else type
 
 
 def opsets(model: onnx.ModelProto) -> dict[str, int]:

@@ -39,7 +39,8 @@ def check_types(node: Node, operands: Operands) -> None:
         if operand is None:
             continue
         name, kind = _name(operand), _kind(operand)
-        if name not in allowed.get(formal.type_str, [formal.type_str]):
+        types = allowed.get(formal.type_str, [formal.type_str])
+        if name not in types and f"optional({name})" not in types:
             raise node.broken(f"its input {at} has dtype {kind}, which ONNX does not allow there")
         shares = formal.type_str in allowed and formal.is_homogeneous
         if shares and bound.setdefault(formal.type_str, kind) != kind:

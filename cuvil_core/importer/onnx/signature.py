@@ -8,6 +8,7 @@ import onnx
 
 from cuvil_core.contract import InputSpec
 from cuvil_core.errors import InputError, ModelError, UnsupportedOpError
+from cuvil_core.importer.onnx.reading import held
 from cuvil_core.importer.onnx.tensors import ELEMENTS, kind_of
 from cuvil_core.ir import Dim, Element, TensorType, is_from_data
 
@@ -60,7 +61,7 @@ def read_signature(inputs: Iterable[onnx.ValueInfoProto], specs: tuple[InputSpec
     _adopt(protos, by_name, names)
     rebatched: dict[str, int] = {}
     typed = tuple((proto.name, _type(proto, by_name.get(proto.name), names, rebatched)) for proto in protos)
-    kinds = {proto.name: ELEMENTS.get(proto.type.tensor_type.elem_type) for proto in protos}
+    kinds = {proto.name: ELEMENTS.get(held(proto.type).tensor_type.elem_type) for proto in protos}
     elements = {name: element for name, element in kinds.items() if element is not None}
     return Signature(typed, _bounds(specs), rebatched, elements)
 
@@ -95,7 +96,7 @@ def _adopt(protos: list[onnx.ValueInfoProto], specs: Mapping[str, InputSpec], na
     """Where a spec renames a symbol of the file, other inputs that use it get the new name too."""
     for proto in protos:
         spec = specs.get(proto.name)
-        dims = proto.type.tensor_type.shape.dim
+        dims = held(proto.type).tensor_type.shape.dim
         for dim, entry in zip(dims, spec.shape if spec else (), strict=False):
             if dim.dim_param and isinstance(entry, str) and _is_name(dim.dim_param):
                 names.given.setdefault(dim.dim_param, entry)
@@ -108,9 +109,9 @@ def _is_name(text: str) -> bool:
 
 def _type(proto: onnx.ValueInfoProto, spec: InputSpec | None, names: _Names, rebatched: dict[str, int]) -> TensorType:
     where = f"Input {proto.name!r}"
-    if proto.type.WhichOneof("value") != "tensor_type":
+    if held(proto.type).WhichOneof("value") != "tensor_type":
         raise UnsupportedOpError(f"{where} is not a tensor, which Cuvil does not compile; export a model of tensors.")
-    tensor = proto.type.tensor_type
+    tensor = held(proto.type).tensor_type
     dtype, _ = kind_of(tensor.elem_type, where)
     if not tensor.HasField("shape") and spec is None:
         raise UnsupportedOpError(f"{where} has no shape; declare it with names for its dimensions.")

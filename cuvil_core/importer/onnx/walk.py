@@ -73,7 +73,7 @@ def _by_entry(context: Context, scope: Scope, node: Node, operands: Operands, en
     try:
         return translate(entry, context, node, operands)
     except UnsupportedOpError as refusal:
-        body = schema_body(node, operands, scope.versions)
+        body = None if entry.final else schema_body(node, operands, scope.versions)
         if body is None:
             raise
         context.builder.back_to(mark)

@@ -56,5 +56,5 @@ def test_the_size_may_come_with_a_call() -> None:
 
 def test_a_single_aligned_place_is_refused() -> None:
     """Both ends of one place are the same: runtimes differ on where it is."""
-    with pytest.raises(UnsupportedOpError, match="extent of 1, on which runtimes differ"):
+    with pytest.raises(UnsupportedOpError, match="extent 1, on which runtimes differ"):
         _load((1, 2, 3), [1, 1, 1, 2], aligned=1)

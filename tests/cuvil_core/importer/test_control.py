@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
@@ -10,10 +11,12 @@ from onnx import parser
 
 from cuvil_core import reference
 from cuvil_core.contract import InputSpec
-from cuvil_core.errors import InputError, ModelError, SizeError, UnsupportedOpError
+from cuvil_core.errors import CuvilError, InputError, InternalError, ModelError, SizeError, UnsupportedOpError
 from cuvil_core.importer.onnx import load
 from cuvil_core.ir import Graph
+from cuvil_core.lowering import lower
 from cuvil_core.passes import run
+from cuvil_core.scheduling import Isa, Machine, choose
 from graph_checks import interpreted
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -180,6 +183,28 @@ def test_rows_of_a_loop_that_its_data_ends(turns: int, bound: float) -> None:
     _agree(model, load(model), {"x": X, "turns": np.array(turns, np.int64)})
 
 
+WINDOWS = """
+  count = Constant <value = int64 {3}> () zero = Constant <value = int64 {0}> ()
+  y, rows = Loop (turns, , count) <
+    body = b (int64 i, bool go_on, int64 state) => (bool next, int64 after, float[W, 3] row) {
+      next = Identity(go_on) after = Add(state, zero) axes = Constant <value = int64[1] {0}> ()
+      first = Unsqueeze(i, axes) width = Constant <value = int64 {2}> () end = Add(i, width)
+      last = Unsqueeze(end, axes) row = Slice(x, first, last)
+    }
+  >
+"""
+
+
+def test_windows_that_move_with_the_turn() -> None:
+    """A slice from i to i + 2 has two rows wherever it lies; one that does not fit ends the call."""
+    model = _model("(float[N, 3] x, int64 turns) => (int64 y, float[R, W, 3] rows)", WINDOWS)
+    graph = load(model)
+    _agree(model, graph, {"x": X, "turns": np.array(3)})
+    for call in (reference.run, interpreted):
+        with pytest.raises(InputError, match="that a slice of 2 elements lies within its axis"):
+            call(run(graph, 2)[0], {"x": X, "turns": np.array(4)})
+
+
 def test_rows_without_a_limit_are_refused() -> None:
     """A loop that only its condition ends has no room for rows."""
     body = LOOP.format(turns="", flag="flag", condition="next = Identity(go_on)")
@@ -292,6 +317,36 @@ def test_unrolling_is_bounded() -> None:
         load(_model("(float[N] x) => (float[M] y)", f"{head} y{last}"))
 
 
+@pytest.mark.parametrize("flag", [True, False])
+def test_narrow_types_go_through_blocks(flag: bool) -> None:
+    """What a branch, a loop and a scan hand on keeps its element type, and is widened as such afterwards."""
+    body = """
+      q = Cast <to = 17> (x) minus = Neg(x) other = Cast <to = 17> (minus)
+      picked = If (flag) <
+        then_branch = t () => (float8e4m3fn[N, 3] a) { a = Identity(q) },
+        else_branch = e () => (float8e4m3fn[N, 3] b) { b = Identity(other) }
+      >
+      two = Constant <value = int64 {2}> ()
+      last, rows = Loop (two, , picked) <
+        body = l (int64 i, bool c, float8e4m3fn[N, 3] s) => (bool d, float8e4m3fn[N, 3] n, float8e4m3fn[N, 3] row) {
+          d = Identity(c) n = Identity(q) row = Identity(s)
+        }
+      >
+      turned = Scan (rows) <num_scan_inputs = 1, scan_output_directions = [1],
+        body = s (float8e4m3fn[N, 3] one) => (float8e4m3fn[N, 3] same) { same = Identity(one) }
+      >
+      y = Cast <to = 1> (turned) z = Cast <to = 1> (last)
+    """
+    model = _model("(float[N, 3] x, bool flag) => (float[R, N, 3] y, float[N, 3] z)", body, opset=21)
+    x = X * np.float32(7.3)
+    narrow = x.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    graph = load(model)
+    for call in (reference.run, interpreted):
+        found = call(run(graph, 2)[0], {"x": x, "flag": np.array(flag)})
+        np.testing.assert_array_equal(found["y"], np.stack([narrow, narrow if flag else -narrow]))
+        np.testing.assert_array_equal(found["z"], narrow)
+
+
 def test_bodies_of_wrong_signatures_are_broken_models() -> None:
     """A body with fewer inputs or outputs than its node has values is named."""
     few = "y = Loop (, , x) <body = b (int64 i, bool c) => (bool d) { d = Identity(c) }>"
@@ -311,3 +366,48 @@ def test_a_guard_of_a_body_is_a_guard_of_the_call() -> None:
     """
     graph = load(_model("(float[N] x, float[M] z, int64 turns) => (float[N] y)", body), (InputSpec("x", ("N",)),))
     assert [str(guard) for guard in graph.guards] in (["N == M"], ["M == N"])
+
+
+DAMAGED = {
+    "branch": _model("(float[N, 3] x, bool flag) => (float[N, 3] y)", f"z = Exp(x) {SIDES}"),
+    "loop": _model(
+        "(float[N, 3] x, int64 turns) => (float[N, 3] y, float[R, N, 3] rows)",
+        "outside = Exp(x)" + LOOP.format(turns="turns", flag="", condition="next = Identity(go_on)"),
+    ),
+    "scan": _model(
+        "(float[2] start, float[T, 2] a) => (float[2] y, float[T, 2] rows)",
+        """
+        y, rows = Scan (start, a) <num_scan_inputs = 1, scan_input_directions = [1],
+          body = s (float[2] s, float[2] one) => (float[2] sum, float[2] row) { sum = Add(s, one) row = Exp(sum) }
+        >
+        """,
+    ),
+    "layer": _model(
+        "(float[T, N, 2] x, int32[N] lengths) => (float[T, 1, N, 2] y, float[1, N, 2] h, float[1, N, 2] c)",
+        """
+        w = Constant <value = float[1, 8, 2] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5}> ()
+        y, h, c = LSTM <hidden_size = 2, activations = ["Sigmoid", "Tanh", "Affine"], activation_alpha = [0.5]>
+          (x, w, w, , lengths)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_control_flow_is_refused_or_compiled(name: str) -> None:
+    """A flipped bit anywhere ends in a sentence, or in a graph that lowers; never in a fault of the compiler."""
+    data, random = DAMAGED[name], np.random.default_rng(5)
+    load(data)
+    ends = set()
+    for _ in range(250):
+        at, bit = int(random.integers(len(data))), int(random.integers(8))
+        try:
+            graph = load(data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :])
+            optimized, _ = run(graph, 2)
+            lower(optimized, choose(optimized, Machine.of(Isa.AVX2)))
+            ends.add("compiled")
+        except CuvilError as error:
+            assert not isinstance(error, InternalError), f"bit {bit} of byte {at}: {error}"
+            assert len(str(error).splitlines()) == 1
+            ends.add(type(error).__name__)
+    assert {"compiled", "ModelError"} <= ends

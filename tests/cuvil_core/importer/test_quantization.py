@@ -146,6 +146,12 @@ def test_dequantize_linear_of_wide_integers_and_floats() -> None:
     np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
 
 
+def test_scales_of_an_axis_came_with_opset_13() -> None:
+    """Before that a vector of scales is a fault of the model."""
+    with pytest.raises(ModelError, match="before opset 13"):
+        _answer("QuantizeLinear", _f([[1, 2]]), _f([1, 2]), np.zeros(2, np.uint8), opset=10)
+
+
 def test_an_output_type_beside_another_zero_point_is_refused() -> None:
     """`output_dtype` and the zero point must agree."""
     with pytest.raises(ModelError, match="output_dtype is int8, its zero point uint8"):
@@ -206,3 +212,12 @@ def test_products_of_narrow_floats_are_refused_by_name() -> None:
     zero = x[0, 0].reshape(())
     with pytest.raises(UnsupportedOpError, match=r"'n'.*elements of type float8_e4m3fn"):
         _answer("QLinearMatMul", x, one, zero, x, one, zero, one, zero)
+
+
+def test_ties_are_decided_by_the_division() -> None:
+    """Numbers halfway between two levels of a constant scale go where the quotient says, not a rounded reciprocal."""
+    scale = np.float32(0.7)
+    x = ((np.arange(-120, 120) + np.float32(0.5)) * scale).astype(np.float32)
+    want = np.rint(x / scale).astype(np.int8)
+    assert (np.rint(x * (np.float32(1) / scale)) != want).any()
+    np.testing.assert_array_equal(_answer("QuantizeLinear", x, scale, np.int8(0)), want)

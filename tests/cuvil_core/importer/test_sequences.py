@@ -129,8 +129,8 @@ REFUSED: dict[str, tuple[Nodes, dict[str, Any], type[CuvilError], str]] = {
     "two dtypes": ([BOTH, ("SequenceInsert", ["s", "p"], "y", {})], {"p": np.int64(1)}, ModelError, "n-SequenceInsert"),
     "no sequence": ([("SequenceAt", ["x", "p"], "y", {})], {"p": np.int64(0)}, ModelError, "dtype float32"),
     "a sequence as a tensor": ([BOTH, ("Neg", ["s"], "y", {})], {}, ModelError, "sequence of float32"),
-    "a sequence as an output": ([("SequenceConstruct", ["x"], "y", {})], {}, UnsupportedOpError,
-                                "Output 'y' is a sequence"),
+    "an empty sequence as an output": ([("SequenceEmpty", [], "y", {})], {}, UnsupportedOpError,
+                                       "Output 'y' is an empty sequence"),
     "nothing to join": ([("SequenceEmpty", [], "s", {}), ("ConcatFromSequence", ["s"], "y", {"axis": 0})], {},
                         ModelError, "at least one"),
     "parts of no size": ([("SplitToSequence", ["x", "z"], "s", {})], {"z": np.int64(0)}, ModelError, "size 0"),
@@ -154,3 +154,41 @@ def test_parts_of_a_symbolic_extent_are_refused_unless_sized() -> None:
     nodes: Nodes = [("SplitToSequence", ["x", "z"], "s", {}), ("SequenceAt", ["s", "p"], "y", {})]
     graph = _load(nodes, ("N", 2), p=np.int64(1), z=np.array([1, 2]))
     assert reference.run(graph, {"x": X})["y"].tolist() == X[1:].tolist()
+
+
+def test_an_optional_input_is_one_that_is_given() -> None:
+    """A graph input that may be absent is compiled for calls that bring it."""
+    held = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 2])
+    inputs = [helper.make_value_info("x", helper.make_optional_type_proto(held))]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    nodes = [helper.make_node("OptionalGetElement", ["x"], ["z"]), helper.make_node("Neg", ["z"], ["y"])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    for opset in (15, 18):
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        assert reference.run(load(model.SerializeToString()), {"x": X})["y"].tolist() == (-X).tolist()
+
+
+def test_a_sequence_is_given_out_item_by_item() -> None:
+    """An output that is a sequence becomes as many outputs, numbered."""
+    got = reference.run(_load([("SequenceConstruct", ["x", "w"], "y", {})]), {"x": X})
+    assert list(got) == ["y[0]", "y[1]"]
+    assert got["y[1]"].tolist() == (-X).tolist()
+
+
+@pytest.mark.parametrize("way", [False, True])
+def test_ways_give_sequences_of_one_length(way: bool) -> None:
+    """Branches that a call decides between may give sequences, item for item of one type."""
+    branches = {
+        key: helper.make_graph(
+            [helper.make_node("SequenceConstruct", inputs, ["s"])],
+            key,
+            [],
+            [helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)],
+        )
+        for key, inputs in (("then_branch", ["x", "w"]), ("else_branch", ["w", "x"]))
+    }
+    nodes: Nodes = [("ReduceMax", ["x"], "m", {"keepdims": 0}), ("Cast", ["m"], "c", {"to": TensorProto.BOOL}),
+                    ("If", ["c"], "t", branches), ("SequenceAt", ["t", "p"], "y", {})]  # fmt: skip
+    x = X if way else 0 * X
+    got = reference.run(_load(nodes, p=np.int64(0)), {"x": x})["y"]
+    assert got.tolist() == (x if way else -X).tolist()

@@ -133,3 +133,12 @@ def test_weights_that_are_also_inputs_are_constants() -> None:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)])
     assert load(onnx.ModelProto.SerializeToString(model)).input_names == ("x",)
+
+
+def test_squeeze_without_axes_keeps_the_rank() -> None:
+    """Extents of 1 go, symbolic ones stay: a call in which one of them is 1 would have another rank and is refused."""
+    graph = _load([("Squeeze", ["x"], ["y"], {})], ("N", 1, 3))
+    assert str(graph.outputs[0].type) == "float32[N, 3]"
+    assert reference.run(graph, {"x": np.zeros((2, 1, 3), np.float32)})["y"].shape == (2, 3)
+    with pytest.raises(InputError, match="needs 2 <= N"):
+        reference.run(graph, {"x": np.zeros((1, 1, 3), np.float32)})

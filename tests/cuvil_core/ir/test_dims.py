@@ -111,3 +111,12 @@ def test_equalities_give_one_spelling() -> None:
     assert equal.canonical(4 * ((H + 31) // 32) + 1) == (H + 7) // 8 + 1
     assert equal.canonical((W + 1) // 2) == 32
     assert equal.canonical(N) == N
+
+
+def test_no_spelling_brings_in_what_a_call_binds() -> None:
+    """An extent of an input stays as it is where it equals one from data, which takes its spelling instead."""
+    bound, other = Dim.symbol("_r_1"), Dim.symbol("_r_2")
+    equal = Equalities((Guard(N * H * W, bound, Relation.EQUAL), Guard(bound + other, other * 2, Relation.EQUAL)))
+    assert equal.canonical(N * H * W) == N * H * W
+    assert equal.canonical(bound) == N * H * W
+    assert equal.canonical(other) == other

@@ -241,7 +241,7 @@ def test_convolutions(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", ["few input channels", "part-filled blocks", "pointwise", "depthwise", "odd groups"])
 def test_convolutions_of_integers(case: str, tmp_path: Path) -> None:
-    """Sums of int32 products are exact and wrap, whatever the layout."""
+    """Sums of int32 products are exact and wrap, whatever the layout; bits that turn behind them spill into no lane."""
     channels, given = CONVOLUTIONS[case]
     make = Maker()
     x = make.input("x", "N", channels, "H", 9, dtype=DType.INT32)
@@ -251,7 +251,9 @@ def test_convolutions_of_integers(case: str, tmp_path: Path) -> None:
     attributes = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (1, 1), "base_dilations": (1, 1), "groups": 1}
     attributes |= {key: value for key, value in given.items() if key in attributes}
     y = make.op("conv", x, make.numbers(weights, DType.INT32), **attributes)
-    check(make.done(make.op("max", y, make.filled(-5, y))), BINDINGS, tmp_path)
+    plain = make.op("bitcast", make.op("bit_not", y), dtype=DType.UINT32)
+    shifted = make.op("shift_right", plain, make.filled(3, plain))
+    check(make.done(make.op("max", y, make.filled(-5, y)), shifted), BINDINGS, tmp_path)
 
 
 def test_convolutions_of_other_ranks(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_variant_by_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_foreign_code_is_refused() -> None:
     """Another interface version, a missing function and bytes that are no library are ArtifactErrors."""
     for code, sentence in (
-        (handmade.library(abi=9), "speaks interface 9, wanted 2"),
+        (handmade.library(abi=9), "speaks interface 9, wanted 3"),
         (handmade.library(source="int cuvil_abi_version(void) { return 3; }"), "lacks the function cuvil_prepare"),
         (b"not a library", "cannot be loaded"),
     ):
