@@ -27,6 +27,9 @@ from cuvil_core.importer.onnx.resampling import (
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DType, Payload
 
+MAX_PLACES = 1 << 16
+"""Places along an axis that are written down while importing; more are computed in the call."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Target:
@@ -183,7 +186,7 @@ def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, target: _Ta
         raise node.broken(f"axis {axis} has no element to make others of")
     if size is not None and size < 1:
         raise node.unsupported(f"a result of extent {size}")
-    if extent is None or size is None:
+    if extent is None or size is None or size > MAX_PLACES:
         return resize_by_data.resized_axis(context, node, x, _late(context, x, axis, target))
     ratio = float(np.float32(size / extent if target.scale is None else target.scale))
     places = _sources(node, ratio, extent, size, target)
