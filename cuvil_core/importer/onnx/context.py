@@ -281,6 +281,8 @@ class Context:
         extent = vector.shape[0].constant if vector.rank == 1 else None
         if extent is None:
             raise UnsupportedOpError("it takes its rank from the input's data; make that a constant")
+        if extent > MAX_CONTENT:
+            raise UnsupportedOpError(f"it reads {extent} settings from a vector, more than {MAX_CONTENT}; split it")
         return extent
 
     def check(self, condition: Tensor, text: str) -> None:

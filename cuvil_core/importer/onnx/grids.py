@@ -45,6 +45,7 @@ def _axis(
     column = context.slice(grid, grid.rank - 1, x.rank - 3 - axis, 1)
     place = context.reshape(context.cast(column, working(grid.dtype)), [grid.shape[0], Dim.of(1), *grid.shape[1:-1]])
     extent = x.shape[2 + axis]
+    context.guard(1, extent, Relation.AT_MOST)
     length = context.count(extent - 1 if align else extent, place.dtype)
     scaled = context.binary("mul", context.number("add", place, 1), length)
     place = context.number("mul", scaled if align else context.number("sub", scaled, 1), 0.5)

@@ -97,14 +97,9 @@ def _running(kind: str, identity: int) -> Translate:
         def along(axis: int) -> Tensor:
             return _total(context, node, x, axis, kind, identity)
 
-        if given.content is not None:
-            return along(resolve_axis(context.ints(given, "the axis")[0], x.rank))
-        named = from_data.wrapped(context, context.reshape(given, [1]), x.rank)
-        result = along(0)
-        for axis in range(1, x.rank):
-            here = context.stretch(context.reshape(context.number("eq", named, axis), ()), x.shape)
-            result = context.emit("select", here, along(axis), result)
-        return result
+        if from_data.only_in_call(given):
+            return from_data.along_axis(context, x.rank, given, along)
+        return along(resolve_axis(context.ints(given, "the axis")[0], x.rank))
 
     return translate
 

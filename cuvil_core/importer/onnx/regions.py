@@ -10,7 +10,7 @@ from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.sampling import Tap, corners, linear, total, working, zeros
 from cuvil_core.importer.onnx.tensor import Tensor
 from cuvil_core.importer.onnx.windows import MAX_WINDOW, Windows, window_attributes
-from cuvil_core.ir import Dim, DType, product
+from cuvil_core.ir import Dim, DType, Relation, product
 
 MAX_SAMPLES = 1 << 10
 
@@ -105,6 +105,7 @@ def _edge(context: Context, node: Node, rois: Tensor, column: int, half: bool) -
 
 def _within(context: Context, place: Tensor, extent: Dim) -> list[Tap]:
     """Zero from one element beyond the border on, else by the two neighbours of the clamped place."""
+    context.guard(1, extent, Relation.AT_MOST)
     limit = context.stretch(context.count(extent, place.dtype), place.shape)
     inside = context.emit("and", context.number("ge", place, -1), context.emit("le", place, limit))
     last = context.stretch(context.count(extent - 1, place.dtype), place.shape)
@@ -145,6 +146,7 @@ def _deform_conv(context: Context, node: Node, operands: Operands) -> Tensor:
 def _moved(context: Context, x: Tensor, offset: Tensor, windows: Windows, axis: int) -> list[Tap]:
     """Taps along one axis in the shape batch, offset groups, 1, taps of the window, results."""
     batch, shared, taps, _, *out = offset.shape
+    context.guard(1, x.shape[2 + axis], Relation.AT_MOST)
     own = context.reshape(context.slice(offset, 3, axis, 1), [batch, shared, Dim.of(1), taps, *out])
     shape = [Dim.of(1)] * own.rank
     shape[3], shape[4 + axis] = taps, out[axis]

@@ -27,6 +27,9 @@ from cuvil_core.importer.onnx.resampling import (
 from cuvil_core.importer.onnx.tensor import Tensor, to_content
 from cuvil_core.ir import Dim, DType, Payload
 
+MAX_PLACES = 1 << 16
+"""Places along an axis that are written down while importing; more are computed in the call."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Target:
@@ -64,6 +67,8 @@ def _given(node: Node, operands: Operands) -> tuple[Tensor | None, Tensor | None
     elif roi is None:
         raise node.broken("its coordinates need a roi")
     sizes = None if sizes is None or sizes.type.elements == 0 else sizes
+    if sizes is None and scales is None and not node.has("scales"):
+        raise node.broken("it has neither scales nor sizes")
     return (None if sizes is not None else scales), sizes, roi
 
 
@@ -143,8 +148,6 @@ def _by_sizes(
 def _by_scales(
     context: Context, node: Node, x: Tensor, axes: tuple[int, ...], scales: Tensor | None
 ) -> list[tuple[Dim, float | None]]:
-    if scales is None and not node.has("scales"):
-        raise node.broken("it has neither scales nor sizes")
     given = node.numbers("scales", ()) if scales is None else context.numbers(scales, "the scales")
     factors, least = list(map(float, given)), 1 if node.op_type == "Upsample" else 0
     _check_count(node, len(axes), len(factors))
@@ -179,9 +182,11 @@ def _scaled(context: Context, extent: Dim, factor: float) -> Dim:
 def _resize_axis(context: Context, node: Node, x: Tensor, axis: int, target: _Target) -> tuple[Tensor, Tensor | None]:
     """The axis resized, and which of its places lie outside of it."""
     extent, size, mode = x.shape[axis].constant, target.size.constant, mode_of(node)
+    if extent == 0:
+        raise node.broken(f"axis {axis} has no element to make others of")
     if size is not None and size < 1:
         raise node.unsupported(f"a result of extent {size}")
-    if extent is None or size is None:
+    if extent is None or size is None or size > MAX_PLACES:
         return resize_by_data.resized_axis(context, node, x, _late(context, x, axis, target))
     ratio = float(np.float32(size / extent if target.scale is None else target.scale))
     places = _sources(node, ratio, extent, size, target)

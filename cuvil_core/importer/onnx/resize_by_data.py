@@ -11,7 +11,7 @@ from cuvil_core.importer.onnx.lookups import counted
 from cuvil_core.importer.onnx.node import Node
 from cuvil_core.importer.onnx.resampling import NEAR_MIDDLE, coordinates_of, extrapolated, mode_of
 from cuvil_core.importer.onnx.tensor import Tensor
-from cuvil_core.ir import Dim, DType
+from cuvil_core.ir import Dim, DType, Relation
 
 F32, I64 = DType.FLOAT32, DType.INT64
 CLOSE = 1e-6
@@ -107,6 +107,7 @@ def scale_of(context: Context, extent: Dim, size: Dim) -> Tensor:
 def resized_axis(context: Context, node: Node, x: Tensor, target: Axis) -> tuple[Tensor, Tensor]:
     """The axis resized, and which of its places lie outside of it."""
     mode, extent = mode_of(node), x.shape[target.axis]
+    context.guard(1, extent, Relation.AT_MOST)
     if mode != "nearest" and not x.dtype.is_float:
         raise node.unsupported(f"{mode} resizing of {x.dtype}, on whose rounding runtimes differ")
     place = _places(context, node, extent, target)

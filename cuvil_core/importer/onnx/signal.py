@@ -129,6 +129,8 @@ def _stft(context: Context, node: Node, operands: Operands) -> Tensor:
     onesided = node.flag("onesided", True)
     if signal.rank != 3 or parts not in (1, 2) or (onesided and parts == 2):
         raise node.broken("its signal must be real, or complex without onesided")
+    if window is not None and window.rank != 1:
+        raise node.broken("its window must be a vector")
     points = _points(context, length, window.shape[0] if window is not None else signal.shape[1])
     context.guard(points, signal.shape[1], Relation.AT_MOST)
     picked = _frames(context, node, signal, context.cast(context.reshape(step, ()), DType.INT64), points)
