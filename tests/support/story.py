@@ -87,8 +87,7 @@ class Story:
     aliases: dict[str, str] = field(default_factory=dict)
     kills: list[int] = field(default_factory=list)
     """Numbers of writes that change something (1-based, over the whole story) after which the controller is killed."""
-    down_seconds: float = 0.0
-    """For how long nobody controls after a kill, while pods become ready and requests come."""
+    down_seconds: float = 0.0  # for how long nobody controls after a kill
     denied: set[str] = field(default_factory=set)
     """Kinds that the controller may not write."""
     turns: int = 0
@@ -216,8 +215,8 @@ class Story:
 
     async def _settle(self) -> None:
         for _ in range(AT_ONCE):
-            idle = not self._changed and self.clock.monotonic() < self._due
-            if idle or self.clock.monotonic() < self._down_until:
+            now = self.clock.monotonic()
+            if now < self._down_until or (not self._changed and now < self._due):
                 return
             await self._turn()
         raise AssertionError(f"the controller spins\n{self.text}")
@@ -230,8 +229,7 @@ class Story:
             try:
                 wait = await self._reconciler.turn(ModelKey(NAMESPACE, name))
             except RetryError:
-                # the queue backs off; a second is enough for a story
-                waits.append(timedelta(seconds=1))
+                waits.append(timedelta(seconds=1))  # the queue backs off; a second is enough for a story
                 continue
             except Killed:
                 self._tell("the controller is killed")
@@ -244,8 +242,7 @@ class Story:
         self._show()
         self._check()
 
-    def _start_controller(self) -> None:
-        # a killed process leaves nothing: everything in memory is new, the cluster is the same
+    def _start_controller(self) -> None:  # a killed process leaves nothing: all in memory is new, the cluster the same
         again = self.kubernetes.restarted()
         self._reconciler = Reconciler(again, self.prometheus, self.clock, self.platform, Metrics())
 
