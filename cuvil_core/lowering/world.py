@@ -98,7 +98,7 @@ class World:
         if known is not None and self.buffers[known].dtype is dtype:
             return known
         offset = len(self.weights)
-        padded = -(-elements // LANES) * LANES
+        padded = -(-max(elements, 1) // LANES) * LANES
         self.weights += data
         self.weights += bytes(padded * dtype.itemsize - len(data))
         self.weights += bytes(-len(self.weights) % ALIGNMENT)

@@ -36,8 +36,8 @@ class Lifetime:
 
 
 def rounded(size: int) -> int:
-    """Round bytes up to ALIGNMENT; an empty buffer takes none."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    """Round bytes up to ALIGNMENT; an empty buffer takes as much, since gathers clamp their index to its element 0."""
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
 
 
 def lifetimes(program: Program, bounds: Mapping[str, tuple[int, int]] | None = None) -> tuple[Lifetime, ...]:

@@ -100,6 +100,7 @@ def _table(due: int, lives: Sequence[Lifetime], symbols: Mapping[str, str]) -> s
         "    (void)symbols, (void)sizes;",
     ]
     for position, life in enumerate(lives):
-        rounded = f"({dim_text(life.buffer.bytes, symbols)} + {ALIGNMENT - 1}) & -INT64_C({ALIGNMENT})"
+        size = f"cuvil_max({dim_text(life.buffer.bytes, symbols)}, INT64_C(1))"
+        rounded = f"({size} + {ALIGNMENT - 1}) & -INT64_C({ALIGNMENT})"
         lines.append(f"    sizes[{position}] = {rounded};")
     return "\n".join([*lines, "}", ""])
