@@ -15,7 +15,7 @@ from cuvil_core.importer.onnx.tensors import ELEMENTS
 from cuvil_core.ir import Element
 from cuvil_core.runtime import CuvilModule, load
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 Array = np.ndarray[Any, Any]
 CODES = {element: code for code, element in ELEMENTS.items()}
 

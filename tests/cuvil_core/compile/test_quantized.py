@@ -10,7 +10,7 @@ from cuvil_core import passes
 from cuvil_core.importer.onnx import load
 from graph_checks import check
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def quantized_model() -> bytes:

@@ -15,6 +15,8 @@ from cuvil_core.importer.onnx import load
 from cuvil_core.ir import Graph
 from cuvil_core.passes import run
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
 X = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4) - 7.5
 I64 = np.int64

@@ -10,14 +10,14 @@ import pytest
 from onnx import numpy_helper
 
 from cuvil_core import reference
-from cuvil_core.errors import CuvilError, InternalError, ModelError, UnsupportedOpError
+from cuvil_core.errors import CuvilError, InputError, InternalError, ModelError, UnsupportedOpError
 from cuvil_core.importer.onnx import load
 from cuvil_core.importer.onnx.table import TABLE
 from cuvil_core.ir import Graph
 from cuvil_core.passes import run
 
 Arrays = list[np.ndarray[Any, Any]]
-LEAST_RIGHT = 1167
+LEAST_RIGHT = 1780
 """Cases that must be computed rightly; raise it when ops are added."""
 SETTINGS = frozenset(
     (
@@ -113,6 +113,8 @@ def test_every_imported_case_is_right() -> None:
         try:
             _check(graph, case.model, inputs, outputs)
             outcomes["right"] += 1
+        except InputError as error:  # values that a call refuses, such as chances in training
+            outcomes[type(error).__name__] += 1
         except (AssertionError, CuvilError, ValueError, TypeError) as error:
             wrong.append(f"{case.name}: {str(error)[:200]}")
     assert not wrong, "\n".join(wrong)

@@ -17,6 +17,8 @@ from cuvil_core.importer.onnx import load
 from cuvil_core.passes import run
 from graph_checks import interpreted
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 Array = np.ndarray[Any, np.dtype[Any]]
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 FUNCTIONS = {"RNN": 1, "LSTM": 3, "GRU": 2}

@@ -10,6 +10,8 @@ from cuvil_core.lowering import lower
 from cuvil_core.passes import run
 from cuvil_core.scheduling import Isa, Machine, choose
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 
 @pytest.mark.parametrize("attributes", [
     "",

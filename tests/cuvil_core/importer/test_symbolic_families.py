@@ -14,6 +14,8 @@ from cuvil_core.importer.onnx import load
 from cuvil_core.ir import Graph
 from graph_checks import assert_same, interpreted, module_of, variants
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 Array = np.ndarray[Any, np.dtype[Any]]
 SIZES = ({"N": 1, "M": 5}, {"N": 3, "M": 8})
 F32, I64 = "float32", "int64"

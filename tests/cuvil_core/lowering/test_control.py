@@ -14,7 +14,7 @@ from cuvil_core.lowering import lower
 from cuvil_core.scheduling import Isa, Machine, choose
 from graph_checks import Maker, assert_same, interpreted, module_of, random_inputs, variants
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 

@@ -13,7 +13,7 @@ from cuvil_core.ir import Dim, DType, Graph, Relation, VerifyError, parse_graph,
 from cuvil_core.ops import RULES
 from graph_checks import Maker, assert_same, interpreted, module_of, variants
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 """C compilers take their time on a busy machine."""
 LEVELS = [0, 2]
 Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]

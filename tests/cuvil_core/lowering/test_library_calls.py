@@ -11,7 +11,7 @@ from cuvil_core.ir import DType, Graph, Value
 from cuvil_core.program.calls import SORTED
 from graph_checks import Maker, assert_same, interpreted, module_of, variants
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 """C compilers take their time on a busy machine."""
 
 

@@ -136,6 +136,7 @@ def test_movement(tmp_path: Path) -> None:
     check(make.done(*results), BINDINGS, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT16, DType.INT32, DType.UINT8], ids=str)
 def test_running_totals(dtype: DType, tmp_path: Path) -> None:
     """Along the first, a middle and the last axis, bit for bit: the order of the steps is part of the meaning."""
@@ -147,6 +148,7 @@ def test_running_totals(dtype: DType, tmp_path: Path) -> None:
     check(make.done(*results), BINDINGS, tmp_path, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT16, DType.INT64, DType.UINT8, DType.BOOL], ids=str)
 def test_scattered_rows(dtype: DType, tmp_path: Path) -> None:
     """Rows joined in at indices that come with the inputs: several at one place in order, those outside nowhere."""
@@ -239,6 +241,7 @@ def test_convolutions(case: str, tmp_path: Path) -> None:
     check(make.done(*results), BINDINGS, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["few input channels", "part-filled blocks", "pointwise", "depthwise", "odd groups"])
 def test_convolutions_of_integers(case: str, tmp_path: Path) -> None:
     """Sums of int32 products are exact and wrap, whatever the layout; bits that turn behind them spill into no lane."""

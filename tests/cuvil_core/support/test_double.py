@@ -16,6 +16,8 @@ from cuvil_core.kernel_ir import Binary, Index, Kernel, Schedule, Unary
 from cuvil_core.toolchain import TargetSpec
 from sample_kernels import Case, elementwise, load
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
 SIZE = 1 << 15
 HERE = Index.axis("i")
 F64 = DType.FLOAT64
