@@ -7,7 +7,6 @@ from cuvil_core.ir import Graph, Op, Value
 from cuvil_core.ops import RULES
 from cuvil_core.passes.constants import Array, along, merged, per_channel, small_constant, stretched
 from cuvil_core.passes.properties import Property
-from cuvil_core.reference import payload_of
 from cuvil_core.rewriting import AnyValue, Constant, Editor, Facts, PassResult, Prim, Refused, apply_rules, match
 
 
@@ -35,7 +34,7 @@ class _ScaleIntoWeights:
         if scaled is None:
             return Refused("a scale stays, since weights times it overflow or vanish")
         editor.provenance = root.provenance
-        w = editor.constant(payload_of(scaled))
+        w = stretched(editor, scaled, root.operands[1].shape)
         return editor.emit_all(root.name, (root.operands[0], w), root.attributes)
 
 

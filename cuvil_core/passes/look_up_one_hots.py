@@ -27,7 +27,9 @@ class _DotToGather:
         if op.name != "dot" or op.operands[1].type.rank != 2 or op.integers("contract_b") != (0,):
             return None
         one_hot, table = op.operands[0], small_constant(op.operands[1], facts)
-        if table is None or op.integers("contract_a") != (one_hot.type.rank - 1,) or not np.isfinite(table).all():
+        if table is None or table.shape != op.operands[1].type.static_shape or not np.isfinite(table).all():
+            return None
+        if op.integers("contract_a") != (one_hot.type.rank - 1,):
             return None
         indices = _indices(one_hot, facts)
         if indices is None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cuvil_core import reference
 from cuvil_core.errors import InputError, InternalError
-from cuvil_core.ir import Dim, DType, Graph, TensorType, VerifyError, parse_graph, print_graph
+from cuvil_core.ir import Attribute, Dim, DType, Graph, Payload, TensorType, VerifyError, parse_graph, print_graph
 from cuvil_core.ops import new_builder
 from cuvil_core.passes import PIPELINES, Property, run, run_passes
 from cuvil_core.passes.fuse_elementwise import FuseElementwise
@@ -135,3 +135,39 @@ def test_folding_does_not_hold_up_the_compiler() -> None:
     assert any("would take too long" in note.text for note in notes)
     names = {op.name for region in graph.ops for op in (region, *(region.region.ops if region.region else ()))}
     assert {"reduce"} <= names
+
+
+def _stretched_weights() -> Graph:
+    """A convolution and a look-up whose weights are one number, or one row, stretched; scales follow."""
+    builder = new_builder()
+    x = builder.input("x", TensorType.of(DType.FLOAT32, [Dim.symbol("N"), 3, 5, 5]))
+    weights = builder.scalar(DType.FLOAT32, 0.25)
+    wide = builder.emit("broadcast_to", [weights], {"shape": tuple(map(Dim.of, (4, 3, 3, 3)))})
+    ones = (1, 1)
+    windows: dict[str, Attribute] = {"strides": ones, "pads": (0,) * 4, "dilations": ones, "base_dilations": ones}
+    windows["groups"] = 1
+    conv = builder.emit("conv", [x, wide], windows)
+    scale = builder.constant(Payload.of(DType.FLOAT32, (4, 1, 1), [1.0, 2.0, -3.0, 0.5]))
+    scaled = builder.emit("mul", [conv, builder.emit("broadcast_to", [scale], {"shape": conv.shape})])
+    rows = builder.input("rows", TensorType.of(DType.INT64, [Dim.symbol("N"), 1]))
+    line = builder.constant(Payload.of(DType.INT64, (6,), list(range(6))))
+    shape = {"shape": (Dim.symbol("N"), Dim.of(6))}
+    hit = builder.emit("eq", [builder.emit("broadcast_to", [one], shape) for one in (rows, line)])
+    row = builder.constant(Payload.of(DType.FLOAT32, (1, 2), [5.0, 7.0]))
+    table = builder.emit("broadcast_to", [row], {"shape": (Dim.of(6), Dim.of(2))})
+    axes = {"batch_a": (), "batch_b": (), "contract_a": (1,), "contract_b": (0,)}
+    found = builder.emit("dot", [builder.emit("cast", [hit], {"dtype": DType.FLOAT32}), table], axes)
+    return builder.finish([scaled, found], ["scaled", "found"])
+
+
+@pytest.mark.parametrize("level", range(len(PIPELINES)))
+def test_weights_that_are_stretched_keep_their_extents(level: int) -> None:
+    """Passes that read the small array behind a stretched constant put one of the whole shape in its place."""
+    graph = _stretched_weights()
+    inputs: dict[str, np.ndarray[Any, Any]] = {
+        "x": np.random.default_rng(3).standard_normal((2, 3, 5, 5), dtype=np.float32),
+        "rows": np.array([[4], [0]], np.int64),
+    }
+    want, got = reference.run(graph, inputs), reference.run(run(graph, level)[0], inputs)
+    for name, array in want.items():
+        np.testing.assert_allclose(got[name], array, rtol=1e-5, atol=1e-6)
