@@ -74,7 +74,13 @@ class Context:
         self._tally[0] = count
 
     def emit(self, name: str, *operands: Tensor, **attributes: Attribute) -> Tensor:
-        """One primitive with one result: an op of the graph, unless the result is known while importing."""
+        """One primitive with one result: an op of the graph, unless the result is known while importing.
+
+        float16 is summed in float32 and rounded once, as runtimes do.
+        """
+        if _sums(name, attributes) and all(operand.dtype is DType.FLOAT16 for operand in operands):
+            wide = (self.cast(operand, DType.FLOAT32) for operand in operands)
+            return self.cast(self.emit(name, *wide, **attributes), DType.FLOAT16)
         found = known(name, operands, attributes)
         return self._computed(name, operands, attributes) if found is None else found
 
@@ -328,6 +334,11 @@ class Context:
         if numbers is None:
             raise UnsupportedOpError(f"it takes {what} from no constant of up to {MAX_CONTENT} elements; make that one")
         return numbers
+
+
+def _sums(name: str, attributes: Mapping[str, Attribute]) -> bool:
+    """True for primitives whose error grows with the number of terms."""
+    return name in ("dot", "conv") or (name in ("reduce", "window_reduce") and attributes["kind"] in ("sum", "prod"))
 
 
 def _symbol_base(origin: Provenance) -> str:
