@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from onnx.backend.base import Backend, BackendRep
 
 from cuvil_core.runtime import CuvilModule, load
 
@@ -60,7 +59,7 @@ class CompilerProcess:
         return dict(json.loads(line))
 
 
-class CuvilRep(BackendRep):  # type: ignore[misc]  # onnx ships no types
+class CuvilRep:
     """A loaded model as the suite calls it."""
 
     def __init__(self, module: CuvilModule) -> None:
@@ -81,21 +80,17 @@ class CuvilRep(BackendRep):  # type: ignore[misc]  # onnx ships no types
         return tuple(outputs.values())
 
 
-def backend(level: int) -> type[Backend]:
-    """A back end that compiles at this level."""
-    compiler = CompilerProcess(level)
+class CuvilBackend:
+    """What the suite asks of a back end: every case is compiled, none is declared incompatible."""
 
-    class CuvilBackend(Backend):  # type: ignore[misc]  # onnx ships no types
-        """Every case is compiled; none is declared incompatible."""
+    def __init__(self, level: int) -> None:
+        """`level`: the optimization level of every case."""
+        self._compiler = CompilerProcess(level)
 
-        @classmethod
-        def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> CuvilRep:
-            """Compile and load."""
-            return CuvilRep(compiler.module(model))
+    def prepare(self, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> CuvilRep:
+        """Compile and load."""
+        return CuvilRep(self._compiler.module(model))
 
-        @classmethod
-        def supports_device(cls, device: str) -> bool:
-            """CPUs alone."""
-            return device == "CPU"
-
-    return CuvilBackend
+    def supports_device(self, device: str) -> bool:
+        """CPUs alone."""
+        return device == "CPU"

@@ -27,11 +27,11 @@ def cases(level: int) -> dict[str, Case]:
     """`KIND/name` → the suite's own test of every CPU case."""
     from onnx.backend.test import BackendTest
 
-    from scoreboard.backend import backend
+    from scoreboard.backend import CuvilBackend
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        suite = BackendTest(backend(level), __name__)
+        suite = BackendTest(CuvilBackend(level), __name__)
     found: dict[str, Case] = {}
     for kind, holder in suite.test_cases.items():
         for name in dir(holder):
